@@ -1,7 +1,10 @@
 // The test tiers (ARCHITECTURE.md, "Tests") in three vitest projects; scripts/test.mjs runs them and sums them up.
 import { defineConfig } from 'vitest/config'
+import { packageAliases } from './test/kit/bundled-packages.ts'
+import { LongestFirst } from './test/kit/longest-first.ts'
 
-// Workspaces are read from their sources: nothing has to be built before a test runs.
+// Workspaces are read from their sources: nothing has to be built before a test runs. Files that run in a process of their own
+// get them bundled from their sources, unless SEAMARK_PACKAGES=source asks for the sources themselves, for a debugger.
 const conditions = ['source', 'node']
 
 /** The order of tests within each file; scripts/test.mjs sets and prints it. */
@@ -18,18 +21,22 @@ const TIERS: Record<string, string[]> = {
   simulation: ['test/simulation/**/*.test.ts'],
   abuse: ['test/abuse/**/*.test.ts'],
 }
+const isBundled = process.env['SEAMARK_PACKAGES'] !== 'source'
 const wanted = process.env['SEAMARK_TIERS']?.split(',') ?? Object.keys(TIERS)
 
 const project = (name: string, tiers: string[], { group = 0, workers = WORKERS, isolate = false } = {}) => ({
-  resolve: { conditions },
+  resolve: { conditions, ...(isolate && isBundled && { alias: packageAliases() }) },
   ssr: { resolve: { conditions } },
   test: {
     name,
+    ...(isolate && isBundled && { globalSetup: ['test/kit/bundled-packages.ts'] }),
     include: tiers.filter((tier) => wanted.includes(tier)).flatMap((tier) => TIERS[tier] ?? []),
     testTimeout: 120_000,
     hookTimeout: 60_000,
-    setupFiles: ['test/kit/seed.ts'],
-    // Without isolation a worker loads a module once and not once a file: that was a third of the time of all tests.
+    // Only a failure takes this long: machines that run tests are busy, and the default of a second is not enough then.
+    expect: { poll: { timeout: 20_000 } },
+    setupFiles: ['test/kit/seed.ts', ...(isolate && isBundled ? ['test/kit/source-positions.ts'] : [])],
+    // Without isolation a worker loads a module once and not once a file; with it, the packages come as few files.
     isolate,
     maxWorkers: workers,
     sequence: { groupOrder: group },
@@ -40,15 +47,15 @@ export default defineConfig({
   test: {
     // Every test passes alone and in any order: the order changes with the seed, so that a dependence is found. Set here,
     // because vitest ignores this setting of a project.
-    sequence: { shuffle: { tests: true, files: false }, seed: orderSeed },
+    sequence: { shuffle: { tests: true, files: false }, seed: orderSeed, sequencer: LongestFirst },
     projects: [
-      // One worker for many files; both tiers leave nothing behind in the event loop.
-      project('together', ['unit', 'contract']),
+      // One worker for many files, which leave nothing behind in the event loop.
+      project('together', ['unit']),
       // Each file in a process of its own: a simulated clock advances when the event loop rests, and what an earlier file left
       // in the loop, such as a client that still reconnects, would be part of the run.
-      project('isolated', ['integration', 'simulation'], { isolate: true }),
-      // After the others, one file at a time: each starts a process of its own, with a limit of memory, and keeps it busy.
-      project('alone', ['abuse'], { group: 1, workers: 1, isolate: true }),
+      project('isolated', ['contract', 'integration', 'simulation'], { isolate: true }),
+      // After the others, no more than cores: each starts a process of its own, with a limit of memory, and keeps it busy.
+      project('alone', ['abuse'], { group: 1, workers: 2, isolate: true }),
     ],
   },
 })

@@ -6,6 +6,12 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
+/**
+ * Whether tests that repeat one thing many times (crashes, processes, generated inputs) do it as often as CI does. Without it
+ * they do it often enough to fail when it does not work at all, so that all tests together end within minutes.
+ */
+export const isThorough = process.env['SEAMARK_CRASHES'] === 'all'
+
 const required = new Set((process.env['SEAMARK_REQUIRE'] ?? '').split(',').filter((name) => name !== ''))
 
 const DEFAULT_ASSETS_FOLDER = '/usr/local/kubebuilder/bin'

@@ -31,6 +31,8 @@ export interface ExploreOptions {
   readonly samples?: number
   /** How many places and ways to crash are tried. @default all */
   readonly crashes?: number
+  /** How many places are tried of lists that stay empty. @default all */
+  readonly emptyLists?: number
   /** Runs with three random faults each. @default 20 */
   readonly mixtures?: number
   /** Stop after this many failures: one is enough to be red. @default all */
@@ -44,6 +46,7 @@ export async function explore(scenario: Scenario, options: ExploreOptions = {}):
     mixtures = 20,
     samples = Infinity,
     crashes = Infinity,
+    emptyLists = Infinity,
     maxFailures = Infinity,
     env = process.env,
   } = options
@@ -62,7 +65,7 @@ export async function explore(scenario: Scenario, options: ExploreOptions = {}):
     const random = seededRandom(seed)
     const all = enumeratePlans(reference.extent).filter(({ kind }) => options.kinds?.includes(kind) ?? true)
     const plans = [
-      ...samplePlans(all, { samples, crashes }, random).map((plan) => [plan]),
+      ...samplePlans(all, { samples, crashes, emptyLists }, random).map((plan) => [plan]),
       ...Array.from({ length: mixtures }, () => drawPlans(all, random, 3)),
     ]
     for (const set of plans) {

@@ -1,38 +1,28 @@
 /**
- * What a fleet scenario needs: a hub with two member clusters on one in-process API server, a manager with fleet and balance,
- * the ingress controllers of the members, verdicts of probes, and reads that wait.
+ * A simulated fleet on API servers: a hub with two member clusters on one in-process API server, a manager with fleet and
+ * balance, and verdicts of probes.
  *
  * Roots are created before the manager starts: their UIDs are part of generated names, and equal in every run of a seed.
  */
 import { type Client, connect, Ingress, IngressClass, Namespace, Secret, Service } from '@seamark/kube'
-import {
-  BalanceConfig,
-  Cluster,
-  DNSEndpoint,
-  FleetConfig,
-  GlobalIngressPolicy,
-  HostClaim,
-  LeafIngress,
-  runApp,
-} from '@seamark/operator'
+import { BalanceConfig, Cluster, DNSEndpoint, FleetConfig, GlobalIngressPolicy, runApp } from '@seamark/operator'
 import { eventually, type RunningApp, type World } from '../integration/publish/world.ts'
+import { MEMBERS, NAMESPACES, type Partition, policyOf, rootOf, type SimulatedFleet } from './fleet-actions.ts'
 import { HealthTable } from './health-table.ts'
 import { inProcessConfig, inProcessTransport } from './in-process-transport.ts'
 import type { Stage } from './scenario.ts'
 import { simulatedWorld } from './simulated-world.ts'
 
-export const MEMBERS: Readonly<Record<string, string>> = { eu1: '192.0.2.1', us1: '192.0.2.2' }
-const HOST = 'shop.example.com'
-const NAMESPACES = ['shop', 'other']
-
-export class FleetBench {
-  readonly world: World
+export class FleetBench implements SimulatedFleet {
+  readonly client: Client
   readonly health = new HealthTable()
+  readonly #world: World
   readonly #stage: Stage
 
   constructor(stage: Stage) {
     this.#stage = stage
-    this.world = simulatedWorld(stage)
+    this.#world = simulatedWorld(stage)
+    this.client = this.#world.client
     for (const address of Object.values(MEMBERS)) this.health.set(address, 'healthy')
   }
 
@@ -54,15 +44,7 @@ export class FleetBench {
       await client.create(Cluster, { metadata: { name }, spec: {} } as Cluster)
       watchLeaves(stage, name)
     }
-    await client.create(GlobalIngressPolicy, {
-      metadata: { namespace: 'shop', name: 'shop' },
-      spec: {
-        targetRefs: [{ group: 'networking.k8s.io', kind: 'Ingress', name: 'shop' }],
-        placement: { clusters },
-        health: {},
-        migration: { minHoldSeconds: 0 },
-      },
-    } as GlobalIngressPolicy)
+    await client.create(GlobalIngressPolicy, policyOf(clusters))
     await client.create(Ingress, rootOf('shop', 'shop'))
     // Creation times have whole seconds, and the older root gets the host.
     await stage.clock.advance(2_000)
@@ -70,7 +52,7 @@ export class FleetBench {
   }
 
   run(): RunningApp {
-    return this.world.launch('contour-plus', async (cluster, { clock, connect: connectMember }, signal) =>
+    return this.#world.launch('contour-plus', async (cluster, { clock, connect: connectMember }, signal) =>
       runApp(
         {
           cluster,
@@ -96,80 +78,34 @@ export class FleetBench {
     return connect(inProcessConfig(name), { clock, transport }).client
   }
 
-  /** No request of the manager reaches the API server of the member until it is restored. */
-  cutOff(name: string): () => void {
-    const faults = this.#stage.server.clusters.get(name)?.faults
-    const restore = faults?.fail({ user: 'controller' }, { status: 0 })
-    faults?.cut({}, 'break')
-    return () => restore?.()
+  partition(name: string, how: Partition): () => void {
+    const { server } = this.#stage
+    const faults = name === 'hub' ? server.faults : server.clusters.get(name)?.faults
+    if (faults === undefined) throw new Error(`no cluster ${name}`)
+    const user = 'controller'
+    if (how === 'both') {
+      const heal = faults.fail({ user }, { status: 0 })
+      faults.cut({ user }, 'break')
+      return heal
+    }
+    const [heal, thaw] = [faults.fail({ user }, { afterwards: true }), faults.freeze({ user })]
+    return () => {
+      heal()
+      thaw()
+    }
   }
 
-  /** Lets virtual time pass. */
   async pass(ms: number): Promise<void> {
     await this.#stage.clock.advance(ms)
   }
 
-  /** What an ingress controller does on a member when a leaf comes. */
-  async admit(name: string, key = 'shop/shop'): Promise<void> {
-    await this.eventually(`${key} on ${name}`, async () => (await this.member(name).find(Ingress, key)) !== undefined)
-    const status = { loadBalancer: { ingress: [{ ip: MEMBERS[name] }] } }
-    await this.member(name).patch(Ingress, key, 'merge', { status }, { subresource: 'status' })
-  }
-
-  async expectPublished(...clusters: string[]): Promise<void> {
-    const wanted = clusters.map((name) => MEMBERS[name]).join(',')
-    await this.eventually(`published: ${wanted}`, async () => (await this.published()) === wanted)
-  }
-
-  async published(): Promise<string> {
-    const { items } = await this.world.client.list(DNSEndpoint, { namespace: 'shop' })
-    return items.flatMap(({ spec }) => spec.endpoints.flatMap(({ targets }) => targets)).join(',')
-  }
-
-  /** `eu1 Active, us1 Draining`. */
-  async expectLeaves(wanted: string): Promise<void> {
-    await this.eventually(`leaves: ${wanted}`, async () => (await this.leaves()) === wanted)
-  }
-
-  async leaves(): Promise<string> {
-    const { items } = await this.world.client.list(LeafIngress, { namespace: 'shop' })
-    return items
-      .map(({ spec, status }) => `${spec.cluster} ${status?.phase ?? '-'}`)
-      .sort()
-      .join(', ')
-  }
-
-  async isReady(name: string): Promise<boolean> {
-    const { status } = await this.world.client.get(Cluster, name)
-    return status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') === true
-  }
-
-  async owner(): Promise<string> {
-    const { items } = await this.world.client.list(HostClaim)
-    return items.map(({ spec }) => `${spec.namespace}/${spec.owners.map(({ name }) => name).join(',')}`).join(' ')
-  }
-
-  async place(...clusters: string[]): Promise<void> {
-    await this.world.client.patch(GlobalIngressPolicy, 'shop/shop', 'merge', { spec: { placement: { clusters } } })
-  }
-
-  async drain(name: string, enabled = true): Promise<void> {
-    await this.world.client.patch(Cluster, name, 'merge', { spec: { drain: { enabled } } })
+  async published(): Promise<readonly string[]> {
+    const { items } = await this.client.list(DNSEndpoint, { namespace: 'shop' })
+    return items.flatMap(({ spec }) => spec.endpoints.flatMap(({ targets }) => targets)).toSorted()
   }
 
   async eventually(what: string, isSo: () => Promise<boolean>): Promise<void> {
-    await eventually(what, isSo, (found) => found, undefined, this.world.waiting)
-  }
-}
-
-function rootOf(namespace: string, name: string): Ingress {
-  const backend = { service: { name: 'web', port: { number: 80 } } }
-  return {
-    metadata: { namespace, name },
-    spec: {
-      ingressClassName: 'global',
-      rules: [{ host: HOST, http: { paths: [{ path: '/', pathType: 'Prefix', backend }] } }],
-    },
+    await eventually(what, isSo, (found) => found, undefined, this.#world.waiting)
   }
 }
 

@@ -2,8 +2,9 @@
  * T16: several tenants name one host, in every order of coming and going. At any moment one living source has it, the
  * oldest; the others get a condition; another namespace gets it only when the owner is gone and the grace has passed.
  *
- * Each seed is another order. `SEAMARK_CLAIM_SEEDS=200` tries as many.
+ * Each seed is another order: five by default, fifteen with SEAMARK_CRASHES=all; `SEAMARK_CLAIM_SEEDS=200` tries as many.
  */
+import { isThorough } from '@seamark/kit'
 import { Service } from '@seamark/kube'
 import { type DNSEndpoint, HTTPProxy, playgroundCrds } from '@seamark/operator'
 import type { Obj } from '@seamark/kube/object'
@@ -16,7 +17,8 @@ import { simulatedWorld } from './simulated-world.ts'
 
 const HOST = 'shop.example.com'
 const GRACE_MS = 30_000
-const seeds = Array.from({ length: Number(process.env['SEAMARK_CLAIM_SEEDS'] ?? 15) }, (_, index) => index + 1)
+const seedCount = Number(process.env['SEAMARK_CLAIM_SEEDS'] ?? (isThorough ? 15 : 5))
+const seeds = Array.from({ length: seedCount }, (_, index) => index + 1)
 
 interface Tenant {
   readonly kind: 'HTTPProxy' | 'Service'

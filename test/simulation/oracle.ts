@@ -18,7 +18,8 @@ export interface Problem {
 /** A controller that has not written for this long has come to rest. */
 export const restMs = 10 * 60_000
 
-export function judge(run: Run, reference: Run): Problem[] {
+/** `leastRestMs`: for how long the controllers must not have written at the end. */
+export function judge(run: Run, reference: Run, leastRestMs = restMs): Problem[] {
   return [
     ...(run.failure === undefined ? [] : [{ oracle: 'scenario' as const, message: run.failure }]),
     ...run.violations.map(({ invariant, write, message }) => ({
@@ -28,7 +29,7 @@ export function judge(run: Run, reference: Run): Problem[] {
     })),
     ...compareEndStates(run.endState, reference.endState),
     ...compareHistories(run.history, reference.history),
-    ...(run.quietMs >= restMs
+    ...(run.quietMs >= leastRestMs
       ? []
       : [{ oracle: 'rest' as const, message: `last write ${run.quietMs} ms before the end` }]),
   ]

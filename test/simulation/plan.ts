@@ -67,10 +67,10 @@ export function enumeratePlans({ sentWrites, events, lists, writes }: Extent): P
   ]
 }
 
-/** At most so many of each kind of fault, at random places; of lists that stay empty, every place. */
+/** At most so many of each kind of fault, at random places. */
 export function samplePlans(
   plans: readonly Plan[],
-  { samples, crashes }: { readonly samples: number; readonly crashes: number },
+  { samples, crashes, emptyLists }: { readonly samples: number; readonly crashes: number; readonly emptyLists: number },
   random: () => number,
 ): Plan[] {
   // Crashes last: how many of them are tried does not change which places of the other faults are drawn.
@@ -79,7 +79,7 @@ export function samplePlans(
   )
   return kinds.flatMap((kind) => {
     const places = plans.filter((plan) => plan.kind === kind)
-    const count = kind === 'crash' ? crashes : kind === 'emptyLists' ? Infinity : samples
+    const count = kind === 'crash' ? crashes : kind === 'emptyLists' ? emptyLists : samples
     if (places.length <= count) return places
     return Array.from({ length: count }, () => {
       const [drawn = { kind: 'none' } as const] = places.splice(Math.floor(random() * places.length), 1)

@@ -1,23 +1,13 @@
 /** The records scenarios under T1 (crashes), T2 (stale reads), T3 (lost events), T5 (410), T6 (short and empty lists). */
+import './synchronous-zlib.ts'
 import { playgroundCrds } from '@seamark/operator'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { expectConvergence } from './expect-convergence.ts'
 import { FOREIGN, RecordsBench } from './records-bench.ts'
 import { recordsInvariants } from './records-invariants.ts'
 import { budgetScenarios, manyRecordsScenarios, type RecordsScenario, recordsScenarios } from './records-scenarios.ts'
 import type { Scenario } from './scenario.ts'
 import { exploration, type Limits } from './seeds.ts'
-
-// Applied plans are compressed on the thread pool, whose time a virtual clock does not see: synchronous here.
-vi.mock('node:zlib', async (importOriginal) => {
-  const zlib = await importOriginal<typeof import('node:zlib')>()
-  type Done = (error: Error | null, result: Buffer) => void
-  return {
-    ...zlib,
-    gzip: (data: Buffer, done: Done) => done(null, zlib.gzipSync(data)),
-    gunzip: (data: Buffer, options: object, done: Done) => done(null, zlib.gunzipSync(data, options)),
-  }
-})
 
 function simulated({ title, run }: RecordsScenario): Scenario {
   return {

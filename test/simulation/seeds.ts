@@ -1,11 +1,14 @@
 /**
- * How far scenarios are explored: by default a few places to crash and one place of each other fault, so that the tier
- * stays short; every crash with SEAMARK_CRASHES=all, as in CI; every place with the seeds of SEAMARK_SEEDS.
+ * How far scenarios are explored: by default one place of each fault, so that the tier stays short; every crash with
+ * SEAMARK_CRASHES=all, as in CI; every place with the seeds of SEAMARK_SEEDS.
  */
+import { isThorough } from '@seamark/kit'
 import type { ExploreOptions } from './explore.ts'
 
 /** Of each scenario, unless all are asked for. */
-const SHORT_CRASHES = 3
+const SHORT_CRASHES = 1
+/** Of each scenario, unless all are asked for: lists that stay empty. */
+const SHORT_EMPTY_LISTS = 3
 
 /** Of the fault matrix. */
 const matrix = ['crash', 'stale', 'drop', 'gone', 'emptyList', 'shortList'] as const
@@ -19,7 +22,7 @@ export interface Limits {
   readonly shortSamples?: number
   /** Faults under which the scenario is not expected to end the same. @default none */
   readonly except?: readonly (typeof matrix)[number][]
-  /** Lists that stay empty for a minute, at every place: for scenarios with as many sources as a breaker needs. */
+  /** Lists that stay empty for a minute, a few in a short run: for scenarios with as many sources as a breaker needs. */
   readonly hasEmptyLists?: boolean
 }
 
@@ -33,10 +36,15 @@ export function exploration({
   const { env } = process
   const kinds = [...matrix.filter((kind) => !except.includes(kind)), ...(hasEmptyLists ? ['emptyLists' as const] : [])]
   const seeds = (env['SEAMARK_SEEDS'] ?? '').split(',').filter((text) => text !== '')
-  const isThorough = seeds.length > 0 || env['SEED'] !== undefined
-  const isShort = env['SEAMARK_CRASHES'] !== 'all'
-  if (!isThorough && isShort)
-    return { kinds, crashes: Math.min(crashes, shortCrashes), samples: shortSamples, mixtures: 0 }
-  if (!isThorough) return { kinds, crashes, samples: 1, mixtures: 0 }
+  const isEveryPlaceTried = seeds.length > 0 || env['SEED'] !== undefined
+  if (!isEveryPlaceTried && !isThorough)
+    return {
+      kinds,
+      crashes: Math.min(crashes, shortCrashes),
+      emptyLists: SHORT_EMPTY_LISTS,
+      samples: shortSamples,
+      mixtures: 0,
+    }
+  if (!isEveryPlaceTried) return { kinds, crashes, samples: 1, mixtures: 0 }
   return { kinds, mixtures: 20, ...(seeds.length > 0 && { seeds: seeds.map(Number) }) }
 }

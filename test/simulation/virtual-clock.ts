@@ -10,15 +10,19 @@ import type { Clock as ProcessClock } from '@seamark/kube'
 interface Entry {
   readonly at: number
   readonly order: number
-  readonly task: () => void
+  /** Undefined: it was cancelled. */
+  task: (() => void) | undefined
 }
+
+const isEarlier = (a: Entry, b: Entry): boolean => a.at < b.at || (a.at === b.at && a.order < b.order)
 
 /** Turns of the event loop without any work after which everything is taken to rest. */
 const quietTurns = 2
 
 export class VirtualClock implements ServerClock, ProcessClock {
   readonly #startMs: number
-  readonly #timers = new Set<Entry>()
+  /** A binary heap, the earliest first: a large fleet has a timer for every leaf that waits. */
+  readonly #timers: Entry[] = []
   #elapsedMs = 0
   #order = 0
   /** Raised by every action, so that `settle` notices it. */
@@ -37,9 +41,11 @@ export class VirtualClock implements ServerClock, ProcessClock {
   }
 
   after(delayMs: number, task: () => void): () => void {
-    const entry = { at: this.#elapsedMs + Math.max(0, delayMs), order: (this.#order += 1), task }
-    this.#timers.add(entry)
-    return () => this.#timers.delete(entry)
+    const entry: Entry = { at: this.#elapsedMs + Math.max(0, delayMs), order: (this.#order += 1), task }
+    this.#push(entry)
+    return () => {
+      entry.task = undefined
+    }
   }
 
   schedule(delayMs: number, task: () => void): { cancel(): void } {
@@ -54,8 +60,8 @@ export class VirtualClock implements ServerClock, ProcessClock {
   async advance(ms: number): Promise<void> {
     const until = this.#elapsedMs + ms
     await this.settle()
-    for (let next = this.#earliest(until); next !== undefined; next = this.#earliest(until)) {
-      this.#timers.delete(next)
+    for (let next = this.#pop(until); next !== undefined; next = this.#pop(until)) {
+      if (next.task === undefined) continue
       this.#elapsedMs = next.at
       next.task()
       await this.settle()
@@ -72,18 +78,40 @@ export class VirtualClock implements ServerClock, ProcessClock {
     }
   }
 
-  #earliest(until: number): Entry | undefined {
-    let earliest: Entry | undefined
-    for (const timer of this.#timers) {
-      if (timer.at > until) continue
-      if (
-        earliest === undefined ||
-        timer.at < earliest.at ||
-        (timer.at === earliest.at && timer.order < earliest.order)
-      ) {
-        earliest = timer
-      }
+  #push(entry: Entry): void {
+    const timers = this.#timers
+    let index = timers.push(entry) - 1
+    while (index > 0) {
+      const above = (index - 1) >> 1
+      const parent = timers[above]
+      if (parent === undefined || !isEarlier(entry, parent)) break
+      timers[index] = parent
+      index = above
     }
-    return earliest
+    timers[index] = entry
+  }
+
+  /** Removes and returns the earliest timer that is due by then. */
+  #pop(untilMs: number): Entry | undefined {
+    const timers = this.#timers
+    const [first] = timers
+    if (first === undefined || first.at > untilMs) return undefined
+    const last = timers.pop()
+    if (last === undefined || timers.length === 0) return first
+    let index = 0
+    for (;;) {
+      let below = 2 * index + 1
+      const right = timers[below + 1]
+      let child = timers[below]
+      if (child !== undefined && right !== undefined && isEarlier(right, child)) {
+        child = right
+        below += 1
+      }
+      if (child === undefined || !isEarlier(child, last)) break
+      timers[index] = child
+      index = below
+    }
+    timers[index] = last
+    return first
   }
 }

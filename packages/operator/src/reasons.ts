@@ -136,6 +136,7 @@ export const REASONS = {
   DomainUnverified: 'the namespace has not proved that it may use the domain',
   DomainVerified: 'the TXT record of the domain has the token',
   DrainCompleted: 'the leaf is out of DNS, the wait is over, and it can be deleted',
+  DrainDeadlineReached: 'the deadline of the drain has passed; only what keeps hosts reachable is still waited for',
   DrainWait: 'DNS does not answer the leaf any more; clients may have cached answers',
   DriftFight: 'another client keeps changing a leaf; it is corrected more slowly',
   DuplicateCluster: 'another Cluster has the same API server',

@@ -78,7 +78,8 @@ function startDnslb(argv: readonly string[], env: Readonly<Record<string, string
   )
   let text = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += String(chunk)))
-  const ended = once(child, 'exit').then(([code]) => code as number | null)
+  // Not 'exit': what it printed last may come after that.
+  const ended = once(child, 'close').then(([code]) => code as number | null)
   cleanups.push(async () => {
     child.kill('SIGKILL')
     await ended

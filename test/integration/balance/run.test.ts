@@ -186,9 +186,11 @@ records:
         expect(await ask(peer.address, `comment-${NAME}`, 'TXT')).toBe('"owner=GardenRing" "prefix=comment-"')
         await backends.stop(EAST)
         await expectAnswer(peer.address, NAME, WEST)
-        const metrics = await manager.metrics()
-        expect(metrics).toContain('endpoint_health{loadbalancer="web/shop",endpoint="web/east"} 0')
-        expect(metrics).toContain('endpoint_active{loadbalancer="web/shop",endpoint="web/west"} 1')
+        for (const line of [
+          'endpoint_health{loadbalancer="web/shop",endpoint="web/east"} 0',
+          'endpoint_active{loadbalancer="web/shop",endpoint="web/west"} 1',
+        ])
+          await expect.poll(async () => manager.metrics(), patience).toContain(line)
         expect(await manager.stop()).toBe(0)
         expect(manager.log()).not.toContain(key.secret)
       } catch (error) {

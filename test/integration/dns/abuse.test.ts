@@ -19,7 +19,7 @@ import {
 import { findProgram, needs } from '@seamark/kit'
 import { oddPackets, sendRaw, silentPackets } from './packets.ts'
 
-const ROOT = join(import.meta.dirname, '../../..')
+const SEAMARK = join(import.meta.dirname, '../../../bin/seamark')
 const folder = mkdtempSync(join(tmpdir(), 'seamark-abuse-'))
 const ZONE = `$ORIGIN z0.test.
 $TTL 300
@@ -40,20 +40,8 @@ interface Served extends ServerAddress {
 async function serve(...flags: string[]): Promise<Served> {
   const file = join(folder, 'z0.test.zone')
   writeFileSync(file, ZONE)
-  const main = join(ROOT, 'packages/cli/src/index.ts')
-  const args = [
-    '--conditions=source',
-    '--import',
-    'tsx',
-    main,
-    'dns',
-    'serve',
-    '--listen',
-    '127.0.0.1:0',
-    ...flags,
-    file,
-  ]
-  const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] })
+  const args = ['dns', 'serve', '--listen', '127.0.0.1:0', ...flags, file]
+  const child = spawn(SEAMARK, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''
   for await (const chunk of child.stdout) {
     text += String(chunk)

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 
-const ROOT = join(import.meta.dirname, '../../..')
+const SEAMARK = join(import.meta.dirname, '../../../bin/seamark')
 const folder = mkdtempSync(join(tmpdir(), 'seamark-dns-'))
 const resolvConf = join(folder, 'resolv.conf')
 writeFileSync(resolvConf, 'search test\nnameserver 127.0.0.1\n')
@@ -18,9 +18,7 @@ class Command {
   stderr = ''
 
   constructor(args: readonly string[]) {
-    const main = join(ROOT, 'packages/cli/src/index.ts')
-    const env = { ...process.env, SEAMARK_RESOLV_CONF: resolvConf }
-    this.child = spawn(process.execPath, ['--conditions=source', '--import', 'tsx', main, ...args], { cwd: ROOT, env })
+    this.child = spawn(SEAMARK, args, { env: { ...process.env, SEAMARK_RESOLV_CONF: resolvConf } })
     this.child.stdout!.on('data', (chunk) => (this.stdout += String(chunk)))
     this.child.stderr!.on('data', (chunk) => (this.stderr += String(chunk)))
   }

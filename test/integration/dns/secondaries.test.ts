@@ -103,7 +103,7 @@ describe.each(SECONDARIES)('%s', (_, program, start) => {
         change(primary, i)
         await answers(first.address, `192.0.2.${i}`)
       }
-      expect(primary.counters().incrementalTransfers).toBeGreaterThan(0)
+      await expect.poll(() => primary.counters().incrementalTransfers, { timeout: 20_000 }).toBeGreaterThan(0)
       await first.close()
       // While it is away, more changes than one: it starts from nothing and gets the whole zone.
       for (let i = 4; i <= 6; i++) change(primary, i)

@@ -114,10 +114,18 @@ describe('the commands of the fleet', () => {
       expect((await seamark('cluster', 'token', 'eu1', ...hub, ...namespace)).stdout).toBe(
         'cluster eu1 has a new token\n',
       )
-      const drained = await seamark('drain', 'us1', ...hub)
+      expect((await seamark('drain', 'us1', '--deadline', 'soon', ...hub)).code).toBe(EXIT.usage)
+      const drained = await seamark('drain', 'us1', '--deadline', '0s', ...hub)
       expect([drained.code, drained.stdout]).toEqual([EXIT.ok, expect.stringContaining('stays on eu1')])
+      // DNS still answers the leaf: the deadline reports it, and it goes on serving.
+      const draining = async () =>
+        (await client.get(Cluster, 'us1')).status?.conditions?.find(({ type }) => type === 'Draining')
+      await expect.poll(async () => (await draining())?.message, patience).toContain('1 WaitingForDns')
+      expect((await draining())?.reason).toBe('DrainDeadlineReached')
+      await expect.poll(async () => world.events('us1'), patience).toContain('DrainDeadlineReached')
       await expect.poll(async () => world.phases(), patience).toBe('eu1 Active, us1 Draining')
       expect((await seamark('undrain', 'us1', ...hub)).code).toBe(EXIT.ok)
+      expect((await client.get(Cluster, 'us1')).spec.drain).toEqual({ enabled: false })
       await expect.poll(async () => world.phases(), patience).toBe('eu1 Active, us1 Active')
       expect((await seamark('drain', 'nowhere', ...hub)).code).toBe(EXIT.error)
 
@@ -129,7 +137,7 @@ describe('the commands of the fleet', () => {
       await world.judge('us1', { healthy: true, active: false })
       const waited = await waiting
       expect([waited.code, waited.stderr]).toEqual([EXIT.ok, ''])
-      expect(waited.stdout).toMatch(/1 leaves are left: 1 Draining .*\n(.*\n)*no leaf is left on cluster us1, after/)
+      expect(waited.stdout).toMatch(/1 leaf is left: 1 Draining .*\n(.*\n)*no leaf is left on cluster us1, after/)
       expect((await seamark('drain', 'us1', '--wait', ...hub)).stdout).toContain('cluster us1 has no leaves')
 
       // The last cluster of a host is neither drained nor removed without force.

@@ -1,13 +1,14 @@
 /** What may fail between a hub and its members: restarts, lost members, rotated and deleted credentials. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { Ingress, Secret } from '@seamark/kube'
+import { Ingress, Lease, Namespace, Secret } from '@seamark/kube'
+import { type Peer, type PeerOptions, startPeer } from '@seamark/kube/testing'
 import { Cluster, DNSLoadBalancerEndpoint, LeafIngress } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
 import { FleetWorld, patience, root } from './world.ts'
 
-const ready = async (world: FleetWorld, name: string) =>
-  (await world.hub.client.get(Cluster, name)).status?.conditions?.find(({ type }) => type === 'Ready')?.status
+const readyOf = async (world: FleetWorld, name: string) =>
+  (await world.hub.client.get(Cluster, name)).status?.conditions?.find(({ type }) => type === 'Ready')
+
+const ready = async (world: FleetWorld, name: string) => (await readyOf(world, name))?.status
 
 async function startServing(): Promise<FleetWorld> {
   const world = await FleetWorld.start(['eu1', 'us1'])
@@ -31,14 +32,32 @@ async function admitBoth(world: FleetWorld): Promise<void> {
 }
 
 describe('the fleet under faults', () => {
-  it('drains a cluster across a restart in every step, and never withdraws the only leaf', async () => {
+  it('drains a cluster while another manager takes over in every step, and never withdraws the only leaf', async () => {
     await using world = await startServing()
     const { client } = world.hub
-    let app = world.run()
+    let count = 0
+    const runNext = () =>
+      world.run({}, { leader: { lease: 'seamark', namespace: 'manager', identity: `m${count++}`, retryPeriodMs: 100 } })
+    let app = runNext()
+    // Two managers of one hub: the holder of the Lease writes, the other one waits.
     const restart = async () => {
+      const next = runNext()
       await app.stop()
-      app = world.run()
+      await expect
+        .poll(async () => (await client.get(Lease, 'manager/seamark')).spec?.holderIdentity, patience)
+        .toBe(`m${count - 1}`)
+      app = next
     }
+    // The members report addresses while no manager runs: the next one reads what was there before it started.
+    for (const name of ['eu1', 'us1'])
+      await expect.poll(async () => world.exists(name, Ingress, 'shop/shop'), patience).toBe(true)
+    const standby = runNext()
+    await app.stop()
+    expect(standby.writes).toEqual([])
+    await standby.stop()
+    await world.admit('eu1', 'shop/shop', '192.0.2.1')
+    await world.admit('us1', 'shop/shop', '192.0.2.2')
+    app = runNext()
     await admitBoth(world)
     await restart()
     await client.patch(Cluster, 'us1', 'merge', { spec: { drain: { enabled: true } } })
@@ -151,30 +170,57 @@ describe('the fleet under faults', () => {
     expect(await ready(world, 'us1')).toBe('True')
   })
 
-  it('says what a member answers that is no API server, and that another one is too slow; others go on', async () => {
+  it('says that a member answers garbage, another one nothing, and a third with the UID of another cluster; others go on', async () => {
     await using world = await startServing()
     const { client } = world.hub
-    const garbage = createServer((_request, response) => response.end('{"kind":"List","items":[{"metadata":7'))
-    const silent = createServer(() => undefined)
-    const sockets = [garbage, silent]
+    const eu1 = await world.member('eu1').client.get(Namespace, 'kube-system')
+    const scripts: Record<string, PeerOptions['script']> = {
+      garbage: (exchange) => exchange.reply(200, '{"kind":"List","items":[{"metadata":7'),
+      types: (exchange) => exchange.reply(200, { kind: 'List', items: 7, groups: 7, metadata: [] }),
+      silent: () => undefined,
+      twin: (exchange) =>
+        exchange.reply(200, {
+          ...eu1,
+          gitVersion: 'v1',
+          groups: [{ name: 'networking.k8s.io' }],
+          status: { allowed: true },
+        }),
+    }
+    const peers: Peer[] = []
     try {
-      for (const [index, server] of sockets.entries()) {
-        await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-        const { port } = server.address() as AddressInfo
-        // Plain HTTP is refused; behind TLS they would be as silent.
-        const kubeconfig = world.member('eu1').kubeconfig.replace(/server: .*/, `server: https://127.0.0.1:${port}`)
-        await world.registerSecret(`odd${index}`, kubeconfig)
-        await client.create(Cluster, { metadata: { name: `odd${index}` } } as Cluster)
+      for (const [name, script] of Object.entries(scripts)) {
+        const peer = await startPeer({ script })
+        peers.push(peer)
+        await world.registerSecret(name, kubeconfigOf(peer))
+        await client.create(Cluster, { metadata: { name } } as Cluster)
       }
       world.run()
       await admitBoth(world)
-      for (const name of ['odd0', 'odd1']) await expect.poll(async () => ready(world, name), patience).toBe('False')
+      const report = async (name: string) => {
+        const { status, reason, message } = (await readyOf(world, name)) ?? {}
+        return `${status} ${reason}: ${message}`
+      }
+      await expect.poll(async () => report('garbage'), patience).toMatch(/^(Unknown|False) ClusterUnreachable: .*JSON/)
+      await expect.poll(async () => report('types'), patience).toMatch(/^(Unknown|False) ClusterUnreachable: ./)
+      await expect.poll(async () => report('silent'), patience).toMatch(/^(Unknown|False) ClusterUnreachable: .*readyz/)
+      await expect
+        .poll(async () => report('twin'), patience)
+        .toBe('False DuplicateCluster: Cluster eu1 has the same API server; delete one of them')
       expect(await world.phases()).toBe('eu1 Active, us1 Active')
     } finally {
-      for (const server of sockets) {
-        server.closeAllConnections()
-        server.close()
-      }
+      for (const peer of peers) await peer.close()
     }
   })
 })
+
+function kubeconfigOf({ url, caPem }: Peer): string {
+  const ca = Buffer.from(caPem).toString('base64')
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'a', cluster: { server: url, 'certificate-authority-data': ca } }],
+    users: [{ name: 'a', user: { token: 't' } }],
+    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+    'current-context': 'a',
+  })
+}

@@ -1,6 +1,9 @@
-/** The flow of the fleet from a root on the hub to leaves, merged status and DNS objects, and back to nothing. */
+/**
+ * The flow of the fleet from a root on the hub to leaves, merged status and DNS objects, a restart, a foreign object, rotated
+ * credentials, a drain, and back to nothing.
+ */
 import { needs } from '@seamark/kit'
-import { Ingress } from '@seamark/kube'
+import { Ingress, kind, type Obj, Secret } from '@seamark/kube'
 import {
   Cluster,
   DNSLoadBalancer,
@@ -10,16 +13,34 @@ import {
   LeafIngress,
 } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
-import { FleetWorld, patience, root, startEmbedded, startReal } from './world.ts'
+import { FleetWorld, patience, root, type Server, startEmbedded, startReal } from './world.ts'
 
 const SERVERS = [
   { name: 'embedded', start: startEmbedded, isMissing: false },
   { name: 'kube-apiserver', start: startReal, isMissing: !needs('kube-apiserver', 'etcd') },
 ]
 
+const ClusterRoleBinding = kind<Obj & { roleRef?: object; subjects?: object[] }>({
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  kind: 'ClusterRoleBinding',
+  plural: 'clusterrolebindings',
+  namespaced: false,
+})
+
+/** What is written into the Secret of a member: a user who may do everything until the binding of its name is deleted. */
+async function credentialsOf(member: Server, user: string): Promise<Pick<Secret, 'data'>> {
+  await member.client.create(ClusterRoleBinding, {
+    metadata: { name: user },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
+  })
+  return { data: { kubeconfig: Buffer.from(await member.userKubeconfig(user)).toString('base64') } }
+}
+
 describe.each(SERVERS)('the fleet on $name', ({ start, isMissing }) => {
   it.skipIf(isMissing)(
-    'places a root on its clusters, merges their status, and removes everything with the root',
+    'places a root on its clusters, merges their status, drains a cluster, and removes everything with the root',
     async () => {
       await using world = await FleetWorld.start(['eu1', 'us1'], start)
       const { client } = world.hub
@@ -27,6 +48,8 @@ describe.each(SERVERS)('the fleet on $name', ({ start, isMissing }) => {
         await world.register(name)
         await world.deploy(name)
       }
+      const us1 = world.member('us1')
+      await client.patch(Secret, 'manager/us1', 'merge', await credentialsOf(us1, 'old'))
       const app = world.run()
       const ready = async () =>
         (await client.list(Cluster)).items.map(
@@ -35,7 +58,8 @@ describe.each(SERVERS)('the fleet on $name', ({ start, isMissing }) => {
         )
       await expect.poll(ready, patience).toEqual(['eu1 True', 'us1 True'])
 
-      await client.create(Ingress, root())
+      const annotations = { 'seamark.io/drain-seconds': '0', 'seamark.io/ttl': '1' }
+      await client.create(Ingress, root('shop', 'shop.example.com', { annotations }))
       await world.admit('eu1', 'shop/shop', '192.0.2.10', '192.0.2.9')
       await world.admit('us1', 'shop/shop', '192.0.2.20')
       const leaf = await world.member('eu1').client.get(Ingress, 'shop/shop')
@@ -61,9 +85,39 @@ describe.each(SERVERS)('the fleet on $name', ({ start, isMissing }) => {
       const others = again.writes.filter((write) => !/probe|hostclaims|\/clusters\//.test(write))
       expect(others).toEqual([])
 
+      // An object of another owner is not changed.
+      const theirs = root('taken', 'theirs.example.com')
+      await us1.client.create(Ingress, { ...theirs, spec: { ...theirs.spec, ingressClassName: 'nginx' } })
+      await client.create(
+        Ingress,
+        root('taken', 'taken.example.com', { annotations: { 'seamark.io/clusters': 'us1' } }),
+      )
+      const reason = async () => (await client.find(LeafIngress, 'shop/ingress-taken--us1'))?.status?.reason
+      await expect.poll(reason, patience).toBe('ForeignObject')
+      expect((await us1.client.get(Ingress, 'shop/taken')).spec?.ingressClassName).toBe('nginx')
+
+      // The credentials are rotated, and the old ones lose their rights.
+      await client.patch(Secret, 'manager/us1', 'merge', await credentialsOf(us1, 'new'))
+      await us1.client.delete(ClusterRoleBinding, 'old')
+      const path = '/spec/rules/0/http/paths/0/path'
+      await client.patch(Ingress, 'shop/shop', 'json', [{ op: 'replace', path, value: '/rotated' }])
+      const applied = async () => (await us1.client.get(Ingress, 'shop/shop')).spec?.rules?.[0]?.http?.paths[0]?.path
+      await expect.poll(applied, patience).toBe('/rotated')
+      await expect.poll(ready, patience).toEqual(['eu1 True', 'us1 True'])
+
+      // A cluster is drained: out of DNS first, then deleted.
+      await client.patch(Cluster, 'us1', 'merge', { spec: { drain: { enabled: true } } })
+      await expect.poll(async () => world.phases(), patience).toBe('eu1 Active, us1 Draining')
+      expect(await world.exists('us1', Ingress, 'shop/shop')).toBe(true)
+      await world.judge('us1', { healthy: true, active: false })
+      await expect.poll(async () => world.phases(), patience).toBe('eu1 Active')
+      expect(await world.exists('us1', Ingress, 'shop/shop')).toBe(false)
+      await expect.poll(addresses, patience).toEqual([{ ip: '192.0.2.9' }, { ip: '192.0.2.10' }])
+
       await client.patch(Ingress, 'shop/shop', 'merge', {
         metadata: { annotations: { 'seamark.io/delete': 'Immediate' } },
       })
+      await client.delete(Ingress, 'shop/taken')
       await client.delete(Ingress, 'shop/shop')
       await client.delete(Ingress, 'shop/probe')
       await expect.poll(async () => client.find(Ingress, 'shop/shop'), patience).toBeUndefined()
@@ -71,8 +125,9 @@ describe.each(SERVERS)('the fleet on $name', ({ start, isMissing }) => {
         await expect.poll(async () => world.exists(name, Ingress, 'shop/shop'), patience).toBe(false)
         await expect.poll(async () => world.exists(name, Ingress, 'shop/probe'), patience).toBe(false)
       }
-      for (const kind of [LeafIngress, GlobalIngress, HostClaim, DNSLoadBalancer, DNSLoadBalancerEndpoint])
-        await expect.poll(async () => (await client.list(kind as typeof LeafIngress)).items.length, patience).toBe(0)
+      for (const each of [LeafIngress, GlobalIngress, HostClaim, DNSLoadBalancer, DNSLoadBalancerEndpoint])
+        await expect.poll(async () => (await client.list(each as typeof LeafIngress)).items.length, patience).toBe(0)
+      expect(await world.exists('us1', Ingress, 'shop/taken')).toBe(true)
     },
   )
 })

@@ -38,6 +38,8 @@ export interface Server {
   readonly kubeconfig: string
   /** Undefined: a real one. */
   readonly embedded?: EmbeddedServer
+  /** A kubeconfig of another user, without rights but those of roles and bindings. */
+  userKubeconfig(user: string): Promise<string>
   stop(): Promise<void>
 }
 
@@ -45,7 +47,8 @@ export type StartServer = (definitions: readonly object[]) => Promise<Server>
 
 export const startEmbedded: StartServer = async (definitions) => {
   const embedded = await startEmbeddedServer()
-  const server = open(embedded.kubeconfig, async () => embedded.stop())
+  const userKubeconfig = async (user: string) => embedded.userKubeconfig(user, [])
+  const server = open(embedded.kubeconfig, userKubeconfig, async () => embedded.stop())
   for (const definition of definitions)
     await server.client.create(CustomResourceDefinition, definition as CustomResourceDefinition)
   return { ...server, embedded }
@@ -53,15 +56,17 @@ export const startEmbedded: StartServer = async (definitions) => {
 
 export const startReal: StartServer = async (definitions) => {
   const plane = await ControlPlane.start({ crds: [...definitions] })
-  return open(plane.kubeconfig(), async () => plane.stop())
+  const userKubeconfig = async (user: string) => plane.kubeconfig(await plane.addUser(user))
+  return open(plane.kubeconfig(), userKubeconfig, async () => plane.stop())
 }
 
-function open(kubeconfig: string, end: () => Promise<void>): Server {
+function open(kubeconfig: string, userKubeconfig: Server['userKubeconfig'], end: () => Promise<void>): Server {
   const connection = connect(configFromText(kubeconfig), { name: 'test', fieldManager: 'test-user' })
   let isStopped = false
   return {
     client: connection.client,
     kubeconfig,
+    userKubeconfig,
     async stop() {
       if (isStopped) return
       isStopped = true
@@ -90,10 +95,17 @@ function gatewayClassCrd(): object {
   }
 }
 
+async function startHub(start: StartServer): Promise<Server> {
+  const hub = await start([...fleetCrds(), ...loadBalancerCrds(), ...playgroundCrds(), gatewayClassCrd()])
+  for (const name of ['manager', 'shop']) await hub.client.create(Namespace, { metadata: { name } })
+  await hub.client.create(IngressClass, { metadata: { name: 'global' }, spec: { controller: 'seamark.io/global' } })
+  return hub
+}
+
 export const patience = { timeout: 60_000, interval: 25 }
 
 export interface Running {
-  /** Requests that wrote, other than Events, by method and path. */
+  /** Requests that wrote, other than Events and Leases, by method and path. */
   readonly writes: string[]
   stop(): Promise<void>
 }
@@ -109,13 +121,19 @@ export class FleetWorld implements AsyncDisposable {
   }
 
   static async start(names: readonly string[], start: StartServer = startEmbedded): Promise<FleetWorld> {
-    const hubCrds = [...fleetCrds(), ...loadBalancerCrds(), ...playgroundCrds(), gatewayClassCrd()]
-    const [hub, ...members] = await Promise.all([start(hubCrds), ...names.map(async () => start(playgroundCrds()))])
+    const [hub, ...members] = await Promise.all([startHub(start), ...names.map(async () => start(playgroundCrds()))])
     if (hub === undefined) throw new Error('no hub')
-    const world = new FleetWorld(hub, new Map(names.map((name, index) => [name, members[index] as Server])))
-    for (const namespace of ['manager', 'shop']) await world.namespace(hub.client, namespace)
-    await hub.client.create(IngressClass, { metadata: { name: 'global' }, spec: { controller: 'seamark.io/global' } })
-    return world
+    return new FleetWorld(hub, new Map(names.map((name, index) => [name, members[index] as Server])))
+  }
+
+  /** Another hub with the same members. Dispose it first; it leaves the members. */
+  async startSecondHub(): Promise<FleetWorld> {
+    const hub = await startHub(startEmbedded)
+    const kept = [...this.members].map(([name, member]): [string, Server] => [
+      name,
+      { ...member, stop: async () => undefined },
+    ])
+    return new FleetWorld(hub, new Map(kept))
   }
 
   async namespace(client: Client, name: string): Promise<void> {
@@ -152,7 +170,10 @@ export class FleetWorld implements AsyncDisposable {
     await client.create(Service, { metadata: { namespace, name: service }, spec: { ports: [{ port: 80 }] } })
   }
 
-  run(options: Partial<FleetOptions> = {}, others: Pick<AppOptions, 'balance' | 'dns' | 'onReady'> = {}): Running {
+  run(
+    options: Partial<FleetOptions> = {},
+    others: Pick<AppOptions, 'balance' | 'dns' | 'leader' | 'onReady'> = {},
+  ): Running {
     const writes: string[] = []
     const cluster: Connection = connect(configFromText(this.hub.kubeconfig), {
       name: 'hub',
@@ -163,7 +184,7 @@ export class FleetWorld implements AsyncDisposable {
     cluster.guardWrites = (check) =>
       guard((request) => {
         check(request)
-        if (!request.path.includes('/events')) writes.push(`${request.method} ${request.path}`)
+        if (!/\/(events|leases)/.test(request.path)) writes.push(`${request.method} ${request.path}`)
       })
     const stopping = new AbortController()
     const done = runApp(

@@ -152,9 +152,8 @@ export class World {
 
   /** Runs `seamark gateway` in a process of its own; resolves when it is ready. */
   async spawnGateway(...flags: string[]): Promise<ChildProcess> {
-    const entry = join(import.meta.dirname, '../../../packages/cli/src/index.ts')
-    const args = ['--conditions=source', '--import', 'tsx', entry, 'gateway', ...this.#flags(flags)]
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    const program = join(import.meta.dirname, '../../../bin/seamark')
+    const child = spawn(program, ['gateway', ...this.#flags(flags)], { stdio: ['ignore', 'pipe', 'inherit'] })
     const line = await new Promise<string>((resolve, reject) => {
       let output = ''
       child.stdout.setEncoding('utf8').on('data', (chunk: string) => {

@@ -9,6 +9,8 @@ import { patternOf, readPage, type Step } from './page.ts'
 const page = readPage(readFileSync(join(import.meta.dirname, '../../../docs/on-call.md'), 'utf8'))
 /** A provider whose breaker is open is asked once a minute. */
 const PATIENCE_MS = 90_000
+/** Each is a process: typed without a pause they would keep a core busy. */
+const COMMAND_INTERVAL_MS = 300
 
 const HOSTS = Array.from({ length: 12 }, (_, index) => `host-${index + 1}`)
 
@@ -69,6 +71,7 @@ async function checkStep(step: Step, installation: Installation, known: Map<stri
         await expect
           .poll(async () => ({ text } = await installation.type(command)).text, {
             timeout: PATIENCE_MS,
+            interval: COMMAND_INTERVAL_MS,
             message: command,
           })
           .toMatch(pattern)

@@ -153,9 +153,13 @@ it('requests, watch restarts and the process are counted', async () => {
   await using _app = app
   await bench.proxy()
   await bench.dns('ns/foo')
-  const before = await scrape(app)
+  // Counted when the response arrives, which may be after others see the object.
+  const before = await eventually(
+    'the counted response',
+    async () => scrape(app),
+    (text) => /rest_client_requests_total\{code="20[01]",method="PATCH",host="[^"]+"\} [1-9]/.test(text),
+  )
   expect(total(before, 'rest_client_requests_total')).toBeGreaterThan(5)
-  expect(before).toMatch(/rest_client_requests_total\{code="20[01]",method="PATCH",host="[^"]+"\} [1-9]/)
   expect(total(before, 'process_resident_memory_bytes')).toBeGreaterThan(1e6)
   expect(total(before, 'process_cpu_seconds_total')).toBeGreaterThan(0)
   expect(total(before, 'process_start_time_seconds')).toBeGreaterThan(1e9)

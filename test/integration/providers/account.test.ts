@@ -1,8 +1,9 @@
 /**
- * Forty real processes on one Route 53 account of five requests a second: all converge, none starves.
+ * Real processes on one Route 53 account, forty of them for five requests a second: all converge, none starves.
  *
- * Time runs ten times as fast, for the processes and for the account's limit alike (fifty requests a second), so that
- * twenty seconds show what three minutes would.
+ * Time runs faster, for the processes and for the account's limit alike, so that seconds show what three minutes would.
+ * Forty processes start with SEAMARK_CRASHES=all; else ten share a quarter of the limit, at a speed that a small machine keeps
+ * up with because they are few.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,15 +11,16 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { isThorough } from '@seamark/kit'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { bundleProgram } from '../cli/bundle-program.ts'
 import { type Route53Fake, startRoute53Fake } from './route53-fake.ts'
 
-const PROCESSES = 40
-const SPEED = 10
-const PER_SECOND = 5 * SPEED
+const { processes: PROCESSES, speed: SPEED } = isThorough ? { processes: 40, speed: 10 } : { processes: 10, speed: 20 }
+/** Five requests a second for forty processes. */
+const PER_SECOND = (5 * SPEED * PROCESSES) / 40
 /**
- * Requests served while shares are measured, thirty for each process: 24 s where the account is the limit. Counted in
+ * Requests served while shares are measured, thirty for each process: 24 s of the forty, 12 s of the ten. Counted in
  * requests and not in seconds, so that a machine too busy to use the account measures for longer, not less.
  */
 const MEASURED = 30 * PROCESSES
@@ -44,7 +46,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-it('forty processes on one account converge without starving each other', { timeout: 400_000, retry: 0 }, async () => {
+it(`${PROCESSES} processes on one account converge without starving each other`, { timeout: 400_000 }, async () => {
   const rounds = Array.from({ length: PROCESSES }, () => 0)
   for (let id = 0; id < PROCESSES; id++) {
     const child = spawn(process.execPath, [join(folder, 'worker.mjs'), fake.endpoint, String(id), String(SPEED)], {
@@ -55,15 +57,15 @@ it('forty processes on one account converge without starving each other', { time
     children.push(child)
     createInterface({ input: child.stdout }).on('line', () => (rounds[id] = (rounds[id] ?? 0) + 1))
   }
-  // Starting forty processes takes its time on a small machine: the account is shared once all of them are at work.
+  // Starting them takes its time on a small machine: the account is shared once all of them are at work.
   await expect.poll(() => Math.min(...rounds), { timeout: 120_000 }).toBeGreaterThan(0)
-  expect(fake.counts.throttled).toBeGreaterThan(0)
   const before = new Map(fake.counts.served)
   const startedAt = performance.now()
   const servedSince = () => [...fake.counts.served].map(([id, count]) => count - (before.get(id) ?? 0))
   const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
   await expect.poll(() => sum(servedSince()), { timeout: 250_000 }).toBeGreaterThanOrEqual(MEASURED)
   const served = servedSince()
+  expect(fake.counts.throttled).toBeGreaterThan(0)
   const total = sum(served)
   const fair = total / PROCESSES
 

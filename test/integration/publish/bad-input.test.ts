@@ -3,10 +3,13 @@
  * object that the CRD schemas and cert-manager's webhook rules accept. Nothing throws.
  */
 import { isIP } from 'node:net'
+import { isThorough } from '@seamark/kit'
 import { Certificate, decideSource, DNSEndpoint, HTTPProxy, unified } from '@seamark/operator'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { createNamespace, crdsInUse, worldKinds } from './world.ts'
+
+const INPUTS = isThorough ? 2_000 : 500
 
 const CM = 'cert-manager.io/'
 const ED = 'external-dns.kubernetes.io/'
@@ -130,7 +133,7 @@ function endpointFaults({ spec }: DNSEndpoint): string[] {
   ])
 }
 
-it(`T17: 2 000 bad inputs are refused with a reason or give objects everybody accepts (${crdsInUse})`, async () => {
+it(`T17: ${INPUTS} bad inputs are refused with a reason or give objects everybody accepts (${crdsInUse})`, async () => {
   const [embedded] = worldKinds
   if (embedded === undefined) throw new Error('no embedded world')
   await using world = await embedded.start()
@@ -166,7 +169,7 @@ it(`T17: 2 000 bad inputs are refused with a reason or give objects everybody ac
       refused += objects.length < 3 ? 1 : 0
       expect(objects.length === 3 || findings.length > 0 || fqdn === '' || secretName === '').toBe(true)
     }),
-    { numRuns: 2_000 },
+    { numRuns: INPUTS },
   )
-  expect(Math.min(accepted, refused)).toBeGreaterThan(200)
+  expect(Math.min(accepted, refused)).toBeGreaterThan(INPUTS / 10)
 })

@@ -2,7 +2,8 @@
  * An API server with the kinds publish touches, embedded or real, and what the scenarios do with it: make objects, wait for
  * others, count requests. The CRDs are the upstream ones where `../shared/crds` is there, else our own small ones.
  */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ApiServer } from '@seamark/apiserver'
 import {
@@ -24,6 +25,7 @@ import { needs } from '@seamark/kit'
 import { startEmbeddedServer } from '../apiserver/embedded-server.ts'
 
 const upstream = join(import.meta.dirname, '../../../../shared/crds')
+const cache = join(import.meta.dirname, '../../../node_modules/.cache/seamark-crds')
 /** Said in the title of every suite, so that a run without the upstream schemas is visible. */
 export const crdsInUse = existsSync(upstream) ? 'upstream CRDs' : 'own CRDs (../shared/crds is absent)'
 
@@ -31,8 +33,24 @@ export function crds(): object[] {
   if (!existsSync(upstream)) return playgroundCrds()
   const files = readdirSync(upstream).filter((file) => file.endsWith('.yaml'))
   const texts = files.map((file) => readFileSync(join(upstream, file), 'utf8'))
-  const documents = texts.flatMap((text) => parseAllDocuments(text).map((document) => document.toJS() as object | null))
-  return [...documents.filter((document) => document !== null), ingressRouteCrd()]
+  return [...parsed(texts), ingressRouteCrd()]
+}
+
+/** What the texts hold. A megabyte of YAML takes seconds to parse, which each test file would do for each of its servers. */
+function parsed(texts: readonly string[]): object[] {
+  const hash = createHash('sha256').update(texts.join('\0')).digest('hex')
+  const file = join(cache, `${hash}.json`)
+  if (!existsSync(file)) {
+    const documents = texts.flatMap((text) =>
+      parseAllDocuments(text).map((document) => document.toJS() as object | null),
+    )
+    mkdirSync(cache, { recursive: true })
+    // Replaced as a whole: another test file may read it at the same time.
+    const draft = `${file}.${process.pid}`
+    writeFileSync(draft, JSON.stringify(documents.filter((document) => document !== null)))
+    renameSync(draft, file)
+  }
+  return JSON.parse(readFileSync(file, 'utf8')) as object[]
 }
 
 export interface Writes {

@@ -33,7 +33,8 @@ export async function startManager(
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const ended = once(child, 'exit') as Promise<[number | null]>
+  // Not 'exit': what it printed last may come after that.
+  const ended = once(child, 'close') as Promise<[number | null]>
   let text = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += String(chunk)))
   return {

@@ -98,15 +98,20 @@ for (const kind of worldKinds) {
           'blind.example.test.',
         )
         await untilServed(client, 'blind', 'False', 'TransferRefused')
-        const text = await app.metrics()
-        expect(text).toMatch(/seamark_records_zone_stale\{.*zone="example.test."\} 1/)
+        await expect
+          .poll(async () => app.metrics(), { timeout: 20_000 })
+          .toMatch(/seamark_records_zone_stale\{.*zone="example.test."\} 1/)
         // Records of other tests may wait for the zone as well.
-        expect(text).toMatch(/seamark_records_held\{.*reason="TransferRefused"\} [1-9]/)
+        await expect
+          .poll(async () => app.metrics(), { timeout: 20_000 })
+          .toMatch(/seamark_records_held\{.*reason="TransferRefused"\} [1-9]/)
         expect(memory.counts.writes).toBe(0)
         isReadable = true
         await untilServed(client, 'blind', 'True', 'Published')
         expect(memory.dump(ZONE).filter(({ name }) => name.includes('blind'))).toHaveLength(2)
-        expect(await app.metrics()).toMatch(/seamark_records_zone_stale\{.*zone="example.test."\} 0/)
+        await expect
+          .poll(async () => app.metrics(), { timeout: 20_000 })
+          .toMatch(/seamark_records_zone_stale\{.*zone="example.test."\} 0/)
       } finally {
         await app.stop()
       }

@@ -256,7 +256,9 @@ for (const kind of worldKinds) {
       await eventually('the kind', async () => client.list(DNSEndpoint).catch(() => undefined), undefined, 20_000)
       await verify(client, app)
       expect(memory.dump(ZONE)).toEqual(before)
-      expect(await app.metrics()).toMatch(/seamark_records_held\{.*reason="SourceUnconfirmed"\} [1-9]/)
+      await expect
+        .poll(async () => app.metrics(), { timeout: 20_000 })
+        .toMatch(/seamark_records_held\{.*reason="SourceUnconfirmed"\} [1-9]/)
       await app.stop()
     })
   })

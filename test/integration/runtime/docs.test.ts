@@ -88,7 +88,7 @@ describe('docs/runtime.md', () => {
 
       await client.delete(Site, 'default/shop')
       await expect.poll(async () => client.find(Site, 'default/shop')).toBeUndefined()
-      expect(output()).toContain('site withdrawn')
+      await expect.poll(output, { timeout: 20_000 }).toContain('site withdrawn')
 
       child.kill('SIGTERM')
       expect(await once(child, 'exit')).toEqual([0, null])

@@ -62,10 +62,16 @@ export async function checkExpectations(
   for (const [host, owner] of Object.entries(wanted.owner))
     compare(`${host} belongs to`, await ownerOf(client, host), owner)
   if (wanted.failedRequests !== undefined)
-    compare('failed requests:', String(traffic?.failed ?? 'no client'), String(wanted.failedRequests))
+    compare('failed requests:', failedOf(traffic, wanted.failedRequests), String(wanted.failedRequests))
   if (wanted.nothingLeft)
     compare('left of the fleet:', (await remainders(environment)).join(', ') || 'nothing', 'nothing')
   return { met, unmet }
+}
+
+/** How many failed, and why when that is not the number that is wanted. */
+function failedOf(traffic: TrafficReport | undefined, wanted: number): string {
+  if (traffic === undefined) return 'no client'
+  return traffic.failed === wanted ? String(wanted) : `${traffic.failed} (${traffic.failures.join('; ')})`
 }
 
 /** Names of clusters instead of their addresses; what belongs to none is shown as it is. */

@@ -28,7 +28,8 @@ export interface TrafficReport {
   readonly answeredBy: ReadonlyMap<string, number>
 }
 
-const REQUEST_TIMEOUT_MS = 2_000
+/** What is stopped refuses connections: only a machine that is very busy takes long to answer. */
+const REQUEST_TIMEOUT_MS = 10_000
 const FAILURES_KEPT = 5
 
 interface CachedAnswer {

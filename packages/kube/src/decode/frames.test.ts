@@ -95,8 +95,10 @@ describe('watch frames', () => {
     let clock = 0
     const body = new PassThrough({ highWaterMark: 2 ** 20 })
     const lines: string[] = []
+    let reports = 0
     const done = readFrames(body, {
       onLine: (bytes, at, end) => lines.push(bytes.toString('utf8', at, end)),
+      onBytes: () => reports++,
       budget,
       maxWaitingBytes: 10,
     })
@@ -105,6 +107,10 @@ describe('watch frames', () => {
     await new Promise((resolve) => setImmediate(resolve))
     expect(body.isPaused()).toBe(true)
     expect(lines.length).toBeLessThan(5)
+    // While it is paused nothing arrives; what is decoded shows that the stream is not silent.
+    const before = reports
+    turns.splice(0).forEach((run) => run())
+    expect([body.isPaused(), reports > before]).toEqual([true, true])
     const pump = setInterval(() => turns.splice(0).forEach((run) => run()), 0)
     await done
     clearInterval(pump)

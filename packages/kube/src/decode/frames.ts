@@ -12,7 +12,10 @@ import { processBudget, type TurnBudget, type Work } from './decode-budget.ts'
 export interface FrameOptions {
   /** Called for every line, within the budget; an exception fails the stream. */
   readonly onLine: (bytes: Buffer, at: number, end: number) => void
-  /** Called when any bytes arrive. */
+  /**
+   * Called when any bytes arrive, and for every frame while the stream is paused: a stream whose reader is behind is not
+   * silent.
+   */
   readonly onBytes?: () => void
   readonly budget?: TurnBudget
   /** A longer frame is an error. @default 32 MiB */
@@ -107,6 +110,7 @@ class LineSplitter implements Work {
   }
 
   step(): boolean {
+    if (this.#isPaused) this.#options.onBytes?.()
     const isMore = this.#isSettled ? false : this.#line()
     if (!isMore) this.#isRunning = false
     return isMore

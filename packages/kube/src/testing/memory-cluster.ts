@@ -5,7 +5,9 @@
  */
 import type { Index } from '../cache/cache.ts'
 import type { ApplyOptions, Client, PatchType, WriteOptions } from '../client/client.ts'
+import type { Clock } from '../clock.ts'
 import type { Cluster } from '../cache/cluster.ts'
+import { timestamp } from '../object/conditions.ts'
 import { apiError, NotSynced } from '../errors.ts'
 import type { CacheOptions, Change, Informer, Informers, InformerState, WatchFailure } from '../cache/informer.ts'
 import { createLogger, type Logger } from '../log.ts'
@@ -39,6 +41,8 @@ export interface MemoryCluster extends Cluster {
   /** A write by another client, not recorded in the request log. */
   put<T extends Obj>(kind: Kind<T>, object: T): T
   remove<T extends Obj>(kind: Kind<T>, key: Key): void
+  /** Reports every object as updated without a change, as a complete sync of a watch does. */
+  relist(): void
   /** @default live; `starting` does not sync */
   setState(kind: Kind, state: InformerState): void
   /** Sets or clears the failure of the watch of the kind. */
@@ -53,9 +57,23 @@ interface Store {
   handlers: Set<{ handle: (change: Change<Obj>) => void; onError?: ((error: unknown) => void) | undefined }>
   state: InformerState
   waiters: Set<() => void>
-  indexes: Map<string, (object: Immutable<Obj>) => readonly string[]>
+  indexes: Map<string, MemoryIndex>
   ownWrites: OwnWrites
   failure: WatchFailure | undefined
+}
+
+interface MemoryIndex {
+  readonly valuesOf: (object: Immutable<Obj>) => readonly string[]
+  readonly keys: Map<string, Set<Key>>
+}
+
+function indexObject({ valuesOf, keys }: MemoryIndex, key: Key, old: Obj | undefined, now: Obj | undefined): void {
+  for (const value of old === undefined ? [] : valuesOf(old)) keys.get(value)?.delete(key)
+  for (const value of now === undefined ? [] : valuesOf(now)) {
+    const found = keys.get(value)
+    if (found === undefined) keys.set(value, new Set([key]))
+    else found.add(key)
+  }
 }
 
 /** Supports `key` and `key=value`, which tests use. */
@@ -67,7 +85,8 @@ function labelled(selector = ''): (object: Obj) => boolean {
 
 const isSynced = (state: InformerState) => state !== 'starting' && state !== 'syncing'
 
-export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
+/** @param clock sets creation and deletion times. @default no creation times, and 2030-01-01 as the time of every deletion */
+export function memoryCluster(name = 'local', manager = 'test', clock?: Pick<Clock, 'now'>): MemoryCluster {
   const stores = new Map<string, Store>()
   const tokens = new Map<string, Kind>()
   const created = new Map<string, Informer<Obj>>()
@@ -129,11 +148,16 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
     const metadata = {
       ...object.metadata,
       uid: old?.metadata.uid ?? object.metadata.uid ?? `uid-${++uid}`,
+      ...(clock !== undefined && {
+        creationTimestamp:
+          old?.metadata.creationTimestamp ?? object.metadata.creationTimestamp ?? timestamp(clock.now()),
+      }),
       generation: (old?.metadata.generation ?? 0) + (isSpecChanged || old === undefined ? 1 : 0),
       resourceVersion: String(++version),
     }
     const stored: T = { ...object, apiVersion: apiVersionOf(kind), kind: kind.kind, metadata }
     store.objects.set(key, stored)
+    for (const index of store.indexes.values()) indexObject(index, key, old, stored)
     notify(
       store,
       old === undefined ? { type: 'added', object: stored, initial: false } : { type: 'updated', old, object: stored },
@@ -146,6 +170,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
     const object = store.objects.get(key)
     if (object === undefined) return
     store.objects.delete(key)
+    for (const index of store.indexes.values()) indexObject(index, key, object, undefined)
     notify(store, { type: 'deleted', object })
   }
 
@@ -207,11 +232,9 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
     await admit({ verb: 'apply', kind: kindName(kind), key, subresource, body: intent }, options?.signal)
     const live = read(kind, key)
     if (live === undefined && subresource !== undefined) fail('apply', kind, key, 404, 'NotFound')
-    const merged = merge(live ?? {}, structuredClone(intent)) as Obj
     const by = options?.fieldManager ?? manager
-    const others = (live?.metadata.managedFields ?? []).filter(
-      (entry) => entry.manager !== by || entry.subresource !== subresource,
-    )
+    const entries = live?.metadata.managedFields ?? []
+    const others = entries.filter((entry) => entry.manager !== by || entry.subresource !== subresource)
     const fieldsV1 = fieldsOf({
       ...(intent as Plain),
       apiVersion: undefined,
@@ -224,6 +247,17 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       fieldsV1,
       ...(subresource !== undefined && { subresource }),
     }
+    const before = entries.find((each) => !others.includes(each))?.fieldsV1
+    const kept =
+      before === undefined
+        ? live
+        : withoutAbandoned(
+            live,
+            before as Plain,
+            fieldsV1,
+            others.map((each) => each.fieldsV1 as Plain),
+          )
+    const merged = merge(kept ?? {}, structuredClone(intent)) as Obj
     merged.metadata.managedFields = [...others, entry]
     const isSame = live !== undefined && JSON.stringify(live) === JSON.stringify(merged)
     return isSame ? live : write(kind, merged as never)
@@ -285,7 +319,14 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       if (resourceVersion !== undefined && resourceVersion !== live.metadata.resourceVersion)
         fail('delete', kind, key, 409, 'Conflict')
       if ((live.metadata.finalizers ?? []).length === 0) drop(kind, key)
-      else write(kind, { ...live, metadata: { ...live.metadata, deletionTimestamp: '2030-01-01T00:00:00Z' } })
+      else if (live.metadata.deletionTimestamp === undefined)
+        write(kind, {
+          ...live,
+          metadata: {
+            ...live.metadata,
+            deletionTimestamp: clock === undefined ? '2030-01-01T00:00:00Z' : timestamp(clock.now()),
+          },
+        })
     },
     deleteCollection: async () => Promise.reject(new Error('not in memory')),
     request: async () => Promise.reject(new Error('not in memory')),
@@ -308,8 +349,8 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
         .map(([, object]) => object) as never[],
     by(index, value) {
       const store = synced(index.kind)
-      const values = store.indexes.get(index.name)
-      return [...store.objects.values()].filter((object) => values?.(object).includes(value)) as never[]
+      const keys = store.indexes.get(index.name)?.keys.get(value) ?? []
+      return [...keys].map((key) => store.objects.get(key)) as never[]
     },
     all: () => [...created.values()],
     onHealthChange(listener) {
@@ -364,7 +405,10 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       indexName: string,
       values: (object: Immutable<T>) => readonly string[],
     ): Index<T> {
-      storeOf(kind).indexes.set(indexName, values as never)
+      const store = storeOf(kind)
+      const index: MemoryIndex = { valuesOf: values as never, keys: new Map() }
+      store.indexes.set(indexName, index)
+      for (const [key, object] of store.objects) indexObject(index, key, undefined, object)
       return { kind, name: indexName }
     },
     findKind: ({ apiVersion = '', kind = '' }) => tokens.get(`${apiVersion} ${kind}`),
@@ -388,6 +432,10 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
     intercept: undefined,
     put: write,
     remove: drop,
+    relist() {
+      for (const store of stores.values())
+        for (const object of store.objects.values()) notify(store, { type: 'updated', old: object, object })
+    },
     setState(kind, state) {
       const store = storeOf(kind)
       store.state = state
@@ -432,6 +480,20 @@ function fieldsOf(value: Plain): Plain {
     ([, below]) => below !== undefined && (!isPlain(below) || Object.values(below).some((each) => each !== undefined)),
   )
   return Object.fromEntries(entries.map(([key, below]) => [`f:${key}`, isPlain(below) ? fieldsOf(below) : {}]))
+}
+
+/** Fields that the previous entry of the manager has and the new one does not are removed, unless another manager has them. */
+function withoutAbandoned(value: unknown, before: Plain, now: Plain, others: readonly Plain[]): unknown {
+  if (!isPlain(value)) return value
+  const result = { ...value }
+  for (const [field, below] of Object.entries(before)) {
+    const name = field.slice('f:'.length)
+    const shared = others.map((fields) => fields[field]).filter(isPlain)
+    const next = now[field]
+    if (isPlain(next) && isPlain(below)) result[name] = withoutAbandoned(result[name], below, next, shared)
+    else if (shared.length === 0) delete result[name]
+  }
+  return result
 }
 
 interface JsonOperation {

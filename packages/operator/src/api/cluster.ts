@@ -44,7 +44,15 @@ const ClusterSpec = z
       .optional()
       .describe('NoPlace: no new leaves unless tolerated. NoTraffic: leaves stay and receive no traffic.'),
     drain: z
-      .object({ enabled: z.boolean().default(false), deadline: z.iso.datetime({ offset: true }).optional() })
+      .object({
+        enabled: z.boolean().default(false),
+        deadline: z.iso
+          .datetime({ offset: true })
+          .optional()
+          .describe(
+            'From this time on drainSeconds of policies is not waited for, only the time of DNS caches; leaves that are left are reported. A host never becomes unreachable.',
+          ),
+      })
       .optional()
       .describe('Move all traffic and leaves away, in the order that keeps every host reachable.'),
     allowedNamespaces: z

@@ -13,6 +13,8 @@ import { ROOT_KINDS } from './roots/root-kinds.ts'
 
 export interface ClaimedHosts {
   readonly owned: readonly string[]
+  /** UIDs of the roots that share an owned host, the leading one first. */
+  readonly owners: ReadonlyMap<string, readonly string[]>
   readonly refused: readonly { readonly host: string; readonly reason: Reason; readonly message: string }[]
 }
 
@@ -45,7 +47,7 @@ export class Claims {
     ctx: Context,
   ): Promise<ClaimedHosts> {
     const claimant = claimantOf(kind, root)
-    const owned: string[] = []
+    const owners = new Map<string, readonly string[]>()
     const refused: { host: string; reason: Reason; message: string }[] = []
     const hosts = kind.hostsOf(root)
     for (const host of hosts) {
@@ -64,32 +66,38 @@ export class Claims {
         refused.push({ host, reason: decision.reason, message: decision.message })
         continue
       }
-      const isOwned =
-        decision.state === 'owned' ||
-        (decision.state === 'create' ? await create(host, claimant, ctx) : await join(decision.claim, claimant, ctx))
-      if (isOwned) owned.push(host)
+      const taken =
+        decision.state === 'owned'
+          ? claim
+          : decision.state === 'create'
+            ? await create(host, claimant, ctx)
+            : await join(decision.claim, claimant, ctx)
+      if (taken !== undefined) owners.set(host, uidsOf(taken))
       else refused.push({ host, reason: 'HostConflict', message: `host ${host} was claimed by another root just now` })
     }
     await this.#releaseOthers(claimant.uid, new Set(hosts), ctx)
-    return { owned, refused }
+    return { owned: [...owners.keys()], owners, refused }
   }
 
-  async releaseAll(uid: string, ctx: Context): Promise<void> {
+  /** `hosts`: those that the root may have claimed. Claims of them that the cache has lost are read and released too. */
+  async releaseAll(uid: string, hosts: readonly string[], ctx: Context): Promise<void> {
     await this.#releaseOthers(uid, new Set(), ctx)
+    for (const host of new Set(hosts)) {
+      if (ctx.get(HostClaim, claimName(host)) !== undefined) continue
+      const claim = await ctx.client.find(HostClaim, claimName(host))
+      if (claim !== undefined && uidsOf(claim).includes(uid)) await release(claim, uid, ctx)
+    }
   }
 
   /** The UIDs of the roots that own a host, the leading one first. */
   ownersOf(host: string, ctx: Context): readonly string[] {
-    return ctx.get(HostClaim, claimName(host))?.spec.owners.map(({ uid }) => uid) ?? []
+    const claim = ctx.get(HostClaim, claimName(host))
+    return claim === undefined ? [] : uidsOf(claim)
   }
 
   async #releaseOthers(uid: string, kept: ReadonlySet<string>, ctx: Context): Promise<void> {
     for (const claim of ctx.by(this.#byOwner, uid)) {
-      if (kept.has(claim.spec.host)) continue
-      const rest = withoutOwner(claim, uid)
-      if (rest === undefined)
-        await ctx.delete(HostClaim, claim, { when: ({ spec }) => spec.owners.every((owner) => owner.uid === uid) })
-      else await replace(claim, rest, ctx)
+      if (!kept.has(claim.spec.host)) await release(claim, uid, ctx)
     }
   }
 
@@ -114,29 +122,47 @@ function claimantOf(kind: RootKind, { metadata }: Immutable<Obj>): Claimant {
   return { kind: kind.kind.kind, namespace, name, uid, createdAt: creationTimestamp }
 }
 
-/** False: another root was faster. */
-async function create(host: string, root: Claimant, ctx: Context): Promise<boolean> {
+function uidsOf({ spec }: Immutable<HostClaim>): string[] {
+  return spec.owners.map(({ uid }) => uid)
+}
+
+async function release(claim: Immutable<HostClaim>, uid: string, ctx: Context): Promise<void> {
+  const rest = withoutOwner(claim, uid)
+  if (rest === undefined)
+    await ctx.delete(HostClaim, claim, { when: ({ spec }) => spec.owners.every((owner) => owner.uid === uid) })
+  else await replace(claim, rest, ctx)
+}
+
+/** Undefined: another root was faster. */
+async function create(host: string, root: Claimant, ctx: Context): Promise<Immutable<HostClaim> | undefined> {
   try {
-    await ctx.client.create(HostClaim, newClaim(host, root))
-    return true
+    return await ctx.client.create(HostClaim, newClaim(host, root))
   } catch (error) {
     if (!(error instanceof AlreadyExists)) throw error
     // It may be ours, and missing from the cache.
     const live = await ctx.client.find(HostClaim, claimName(host))
-    return live?.spec.owners.some(({ uid }) => uid === root.uid) === true
+    return live !== undefined && uidsOf(live).includes(root.uid) ? live : undefined
   }
 }
 
-async function join(claim: Immutable<HostClaim>, { kind, name, uid }: Claimant, ctx: Context): Promise<boolean> {
+async function join(
+  claim: Immutable<HostClaim>,
+  { kind, name, uid }: Claimant,
+  ctx: Context,
+): Promise<Immutable<HostClaim> | undefined> {
   return replace(claim, { ...claim.spec, owners: [...claim.spec.owners, { kind, name, uid }] }, ctx)
 }
 
-async function replace(claim: Immutable<HostClaim>, spec: HostClaim['spec'], ctx: Context): Promise<boolean> {
+/** Undefined: the claim was changed in the meantime. */
+async function replace(
+  claim: Immutable<HostClaim>,
+  spec: HostClaim['spec'],
+  ctx: Context,
+): Promise<Immutable<HostClaim> | undefined> {
   try {
-    await ctx.client.update(HostClaim, { ...(claim as HostClaim), spec })
-    return true
+    return await ctx.client.update(HostClaim, { ...(claim as HostClaim), spec })
   } catch (error) {
-    if (error instanceof Conflict) return false
+    if (error instanceof Conflict) return undefined
     throw error
   }
 }

@@ -13,7 +13,7 @@ import {
   untilAborted,
 } from '@seamark/kube'
 import { createDnsClient, type ServerAddress } from '@seamark/dns'
-import { apiVersionOf, keyOf } from '@seamark/kube/object'
+import { keyOf } from '@seamark/kube/object'
 import { Cluster } from '../api/cluster.ts'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import { keepStoredVersions, loadBalancerCrds } from '../api/dns-load-balancer-crds.ts'
@@ -46,6 +46,7 @@ import type { RootKind } from './roots/root-kind.ts'
 import { ROOT_KINDS } from './roots/root-kinds.ts'
 import { SyncResults } from './members/sync-results.ts'
 import { setUpSyncer } from './members/syncer.ts'
+import { setUpOrphans } from './reconcile/orphan-controller.ts'
 import { Teardown } from './reconcile/teardown.ts'
 
 export interface FleetSetUp {
@@ -85,7 +86,7 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
   })
   const leavesByCluster = manager.index(LeafIngress, 'cluster', ({ spec }) => [spec.cluster])
   setUpClusters(manager, { registry, views, metrics, leavesByCluster, isWriting, untilMayWrite })
-  setUpSyncer(manager, { hasTlsSecrets: options.tlsSecrets, results, views, metrics, hubId, isWriting })
+  setUpSyncer(manager, { hasTlsSecrets: options.tlsSecrets, results, views, metrics, hubId, isWriting, untilMayWrite })
   const triggers = new RootTriggers(manager, results)
   const reconciler = new RootReconciler({
     options,
@@ -103,8 +104,12 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
     labelledClusters: (where, services) => labelledClusters(manager, where, services),
   })
   for (const kind of ROOT_KINDS) setUpRoots(manager, kind, { options, claims, reconciler, triggers })
-  setUpOrphans(manager, teardown, isWriting)
-  setUpDomains(manager, { lookupTxt: async (name) => lookupTxt(name, client, findServers), isWriting })
+  setUpOrphans(manager, { teardown, isWriting, untilMayWrite })
+  setUpDomains(manager, {
+    lookupTxt: async (name) => lookupTxt(name, client, findServers),
+    isWriting,
+    untilMayWrite,
+  })
   manager.add('fleet-dns', async ({ signal }) => {
     await untilAborted(signal)
     await client.close()
@@ -195,23 +200,6 @@ function factsOf({ metadata, spec, status }: Immutable<Cluster>): string {
     status?.servedKinds,
     status?.clusterUID,
   ])
-}
-
-/** A GlobalIngress whose root lost its finalizer by force is torn down all the same. */
-function setUpOrphans(manager: Manager, teardown: Teardown, isWriting: () => boolean): void {
-  manager.controller('fleet-orphan', GlobalIngress, { timeout: '1m' }).reconcile(async (global, ctx) => {
-    const { rootRef } = global.spec
-    const kind = ROOT_KINDS.find(
-      (each) => each.kind.kind === rootRef.kind && apiVersionOf(each.kind) === rootRef.apiVersion,
-    )
-    if (kind === undefined || !isWriting()) return
-    const key = `${global.metadata.namespace}/${rootRef.name}`
-    if (ctx.get(kind.kind, key)?.metadata.uid === rootRef.uid) return
-    // The cache may be behind: only the server knows that the root is gone.
-    const live = await ctx.client.find(kind.kind, key)
-    if (live?.metadata.uid === rootRef.uid) return
-    return teardown.global(rootRef.uid, global, { isForced: false, isImmediate: false }, ctx)
-  })
 }
 
 /** Clusters named by labels of the Services on the hub; undefined: no Service has the label. */

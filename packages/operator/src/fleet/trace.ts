@@ -103,19 +103,25 @@ export function printTree({ host, owner, roots }: HostTrace): string {
   for (const [index, { root, global, leaves }] of roots.entries()) {
     const isLastRoot = index === roots.length - 1
     const ready = findCondition(global.status?.conditions, 'Ready')
-    lines.push(`${isLastRoot ? '└─' : '├─'} ${root}  ${ready?.reason ?? 'Pending'}: ${ready?.message ?? ''}`)
+    const state = ready === undefined ? 'Pending: not decided yet' : `${ready.reason}: ${ready.message}`
+    lines.push(`${isLastRoot ? '└─' : '├─'} ${root}  ${state}`)
     const margin = isLastRoot ? '   ' : '│  '
     for (const [position, leaf] of leaves.entries()) {
       const isLast = position === leaves.length - 1
       const stale = leaf.isStale ? ', stale' : ''
       lines.push(
-        `${margin}${isLast ? '└─' : '├─'} ${leaf.cluster} (${leaf.clusterReady})  ${leaf.phase} ${leaf.reason}${stale}`,
+        `${margin}${isLast ? '└─' : '├─'} ${leaf.cluster} (${leaf.clusterReady})  ${leaf.phase} ${leaf.reason}${meaningOf(leaf)}${stale}`,
       )
       for (const { value, state } of leaf.addresses)
         lines.push(`${margin}${isLast ? '   ' : '│  '}└─ ${value}  ${state}`)
     }
   }
   return `${lines.join('\n')}\n`
+}
+
+/** Why a leaf does not serve, in words. */
+function meaningOf({ phase, reason }: { readonly phase: string; readonly reason: string }): string {
+  return phase === 'Active' || !(reason in REASONS) ? '' : `: ${REASONS[reason as Reason]}`
 }
 
 export interface FleetHop {

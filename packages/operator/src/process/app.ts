@@ -283,9 +283,10 @@ async function runManager(
     isWriting,
     notify,
     secondWriter,
-    untilMayWrite: ({ signal: running }: { readonly signal: AbortSignal }) =>
+    // A reconcile creates its signal on first use, and most need none.
+    untilMayWrite: (running: { readonly signal: AbortSignal }) =>
       mode === 'enforce' && !(switches.isRead && peers.isDone)
-        ? Promise.all([switches.ready(running), peers.ready(running)])
+        ? Promise.all([switches.ready(running.signal), peers.ready(running.signal)])
         : undefined,
   }
   mgr.cache(DNSEndpoint, { projection: trimEndpoint, keepManagedFieldsOf: FIELD_MANAGER })

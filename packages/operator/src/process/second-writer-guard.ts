@@ -14,6 +14,7 @@ import { describePeer, type PeerReport } from './peers.ts'
 import {
   decideWrite,
   isExpired,
+  mayBeStopped,
   noteWrite,
   QUIET_MS,
   UNDO_LIMIT,
@@ -75,7 +76,7 @@ export class SecondWriterGuard {
   check(write: GuardedWrite): Promise<StoppedWrite> | undefined {
     const id = idOf(write)
     const entry = this.#entries.get(id)
-    if (entry === undefined) return undefined
+    if (entry === undefined || !mayBeStopped(entry.history)) return undefined
     const decision = decideWrite(entry.history, {
       content: contentOf(write.desired),
       version: write.live?.metadata.resourceVersion ?? '',
@@ -94,7 +95,8 @@ export class SecondWriterGuard {
   note(write: Pick<GuardedWrite, 'kind' | 'key' | 'desired' | 'source'>): void {
     const id = idOf(write)
     const nowMs = this.#deps.clock.monotonic()
-    const history = noteWrite(this.#entries.get(id)?.history, contentOf(write.desired), nowMs)
+    const last = this.#entries.get(id)?.history
+    const history = noteWrite(last, last === undefined ? undefined : contentOf(write.desired), nowMs)
     this.#entries.delete(id)
     this.#entries.set(id, { history, source: write.source })
     for (const [key, entry] of this.#entries) {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import {
   decideWrite,
   isExpired,
+  mayBeStopped,
   noteWrite,
   QUIET_MS,
   UNDO_LIMIT,
@@ -22,7 +23,7 @@ function fight(everyMs: number, untilMs: number): { writes: number; history: Wri
       continue
     }
     writes++
-    history = noteWrite(history, 'ours', nowMs)
+    history = noteWrite(history, history === undefined ? undefined : 'ours', nowMs)
   }
   return { writes, history, stops }
 }
@@ -51,6 +52,20 @@ describe('a write that another client undoes', () => {
       state: 'stop',
       isNew: true,
     })
+  })
+
+  it('any content may be written while the history cannot stop one', () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom('ours', 'other'), { maxLength: 12 }), (contents) => {
+        let history: WriteHistory | undefined
+        for (const [nowMs, content] of contents.entries()) {
+          const decision = decideWrite(history, { content, version: '1', nowMs })
+          if (history !== undefined && !mayBeStopped(history)) expect(decision.state).toBe('go')
+          history = decision.history
+          if (decision.state === 'go') history = noteWrite(history, history === undefined ? undefined : content, nowMs)
+        }
+      }),
+    )
   })
 
   it('says when it is tried again', () => {

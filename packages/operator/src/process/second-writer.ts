@@ -15,8 +15,11 @@ export const UNDO_WINDOW_MS = 600_000
 export const QUIET_MS = 600_000
 
 export interface WriteHistory {
-  /** Identifies what was written last. */
-  readonly content: string
+  /**
+   * Identifies what was written last. Undefined after the first write: most objects are written once, and the content costs
+   * as much as the decision. A second write then counts as a repeated one.
+   */
+  readonly content: string | undefined
   /** Monotonic time of the last write. */
   readonly wroteMs: number
   /** Monotonic times of the writes that repeated the one before. */
@@ -53,7 +56,7 @@ export function decideWrite(
   history: WriteHistory | undefined,
   { content, version, nowMs }: PendingWrite,
 ): WriteDecision {
-  if (history === undefined || history.content !== content) return { state: 'go', history }
+  if (history === undefined || isOther(history, content)) return { state: 'go', history }
   const { stopped } = history
   if (stopped === undefined) {
     if (recent(history.undoneMs, nowMs).length < UNDO_LIMIT) return { state: 'go', history }
@@ -76,9 +79,19 @@ export function decideWrite(
   }
 }
 
-export function noteWrite(history: WriteHistory | undefined, content: string, nowMs: number): WriteHistory {
-  if (history === undefined || history.content !== content) return { content, wroteMs: nowMs, undoneMs: [] }
+/** @param content undefined for the first write */
+export function noteWrite(history: WriteHistory | undefined, content: string | undefined, nowMs: number): WriteHistory {
+  if (history === undefined || isOther(history, content)) return { content, wroteMs: nowMs, undoneMs: [] }
   return { content, wroteMs: nowMs, undoneMs: [...recent(history.undoneMs, nowMs), nowMs] }
+}
+
+/** False: `decideWrite` returns `go` for any content, so the content need not be known. */
+export function mayBeStopped({ stopped, undoneMs }: WriteHistory): boolean {
+  return stopped !== undefined || undoneMs.length >= UNDO_LIMIT
+}
+
+function isOther({ content: last }: WriteHistory, content: string | undefined): boolean {
+  return last !== undefined && last !== content
 }
 
 /** The history no longer affects a decision. */

@@ -79,13 +79,13 @@ export async function reconcile(kind: SourceKind, token: Kind, context: Context,
 }
 
 /** Nothing may be written: logs what would be, once, and returns the reason why it is not. */
-function reportPending(decided: SourceDecision, { log }: Context, shell: PublishShell): Finding[] {
+function reportPending(decided: SourceDecision, context: Context, shell: PublishShell): Finding[] {
   const pending = describePending(decided, shell.informers)
   if (pending.length === 0) return []
   const reason = shell.mode === 'observe' ? 'ObserveMode' : 'Paused'
   const finding = warning(reason, `not written: ${pending.join(', ')}`)
   for (const { message } of shell.findingHistory.takeNew(ownerKey(decided.source), [finding]))
-    log.info({ reason, source: ownerKey(decided.source) }, message)
+    context.log.info({ reason, source: ownerKey(decided.source) }, message)
   return [finding]
 }
 
@@ -105,9 +105,12 @@ async function isAlive({ object }: SourceDecision, token: Kind, { client, key, s
  */
 async function findFormerOwner(
   { source, unconfirmed }: SourceDecision,
-  { client, log, signal }: Context,
+  context: Context,
   { decider, options }: PublishShell,
 ): Promise<string | undefined> {
+  // Most sources have none: the context creates its client, log and signal on first use.
+  if (unconfirmed.length === 0) return undefined
+  const { client, log, signal } = context
   for (const { kind, key, host } of unconfirmed) {
     const live = await client.find(sourceKindToken(kind), key, { signal })
     if (live === undefined) continue

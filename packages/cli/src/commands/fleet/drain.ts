@@ -2,7 +2,7 @@
  * `seamark drain CLUSTER` and `seamark undrain CLUSTER`: move all leaves away from a cluster, make before break, and back.
  * Shows first what it will do, and refuses what would leave a host without a serving cluster.
  */
-import { sleep, systemClock } from '@seamark/kube'
+import { parseDurationMs, sleep, systemClock, timestamp } from '@seamark/kube'
 import { Cluster, LeafIngress, previewDrain } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
@@ -11,6 +11,7 @@ import { addKubeFlags, type KubeFlags, openCluster } from '../../kube-flags.ts'
 interface Flags extends KubeFlags {
   wait?: boolean
   timeout: string
+  deadline?: string
   force?: boolean
   config?: string
 }
@@ -24,6 +25,10 @@ export function build(io: Io): Command {
     .argument('<cluster>')
     .option('--wait', 'wait until no leaf is left on the cluster')
     .option('--timeout <seconds>', 'how long --wait waits', '900')
+    .option(
+      '--deadline <duration>',
+      'from then on wait only for DNS caches, not for drainSeconds of policies, and report what is left; such as 30m',
+    )
     .option('--force', 'also when a host has no other cluster that serves it; it then stays where it is')
     .option('--config <file>', 'accepted for symmetry with other commands; the hub alone is read')
   return command.action(async (name: string, flags: Flags) => drain(io, name, flags))
@@ -35,7 +40,7 @@ export function buildUndrain(io: Io): Command {
     const cluster = await openCluster(io, flags)
     try {
       await findCluster(cluster.client, name)
-      await cluster.client.patch(Cluster, name, 'merge', { spec: { drain: { enabled: false } } })
+      await cluster.client.patch(Cluster, name, 'merge', { spec: { drain: { enabled: false, deadline: null } } })
       io.stdout.write(`cluster ${name} takes leaves again\n`)
     } finally {
       await cluster.close()
@@ -47,13 +52,19 @@ async function drain(io: Io, name: string, flags: Flags): Promise<void> {
   const timeoutMs = Number(flags.timeout) * 1000
   if (!Number.isFinite(timeoutMs) || timeoutMs <= 0)
     throw new CommandError(`--timeout ${flags.timeout} is no number of seconds`, EXIT.usage)
+  const deadlineMs = flags.deadline === undefined ? undefined : parseDurationMs(flags.deadline)
+  if (flags.deadline !== undefined && deadlineMs === undefined)
+    throw new CommandError(`--deadline ${flags.deadline} is no duration like 45s or 30m`, EXIT.usage)
+  const deadline = deadlineMs === undefined ? undefined : timestamp(Date.now() + deadlineMs)
   const cluster = await openCluster(io, flags)
   const { client } = cluster
   try {
     await findCluster(client, name)
     await showDrain(io, client, name, flags.force === true)
-    await client.patch(Cluster, name, 'merge', { spec: { drain: { enabled: true } } })
-    io.stdout.write(`cluster ${name} is draining\n`)
+    await client.patch(Cluster, name, 'merge', {
+      spec: { drain: { enabled: true, ...(deadline !== undefined && { deadline }) } },
+    })
+    io.stdout.write(`cluster ${name} is draining${deadline === undefined ? '' : `, deadline ${deadline}`}\n`)
     if (flags.wait === true) await waitUntilEmpty(io, client, name, timeoutMs)
   } finally {
     await cluster.close()
@@ -109,10 +120,14 @@ export async function waitUntilEmpty(
       .map(([state, count]) => `${count} ${state}`)
       .sort()
       .join(', ')
-    if (text !== shown) io.stdout.write(`${items.length} leaves are left: ${text}\n`)
+    const count = items.length === 1 ? '1 leaf is' : `${items.length} leaves are`
+    if (text !== shown) io.stdout.write(`${count} left: ${text}\n`)
     shown = text
     if (Date.now() - startMs > timeoutMs)
-      throw new CommandError(`${items.length} leaves are still on cluster ${name}: ${text}`, EXIT.timeout)
+      throw new CommandError(
+        `${count} still on cluster ${name} after ${timeoutMs / 1000} s: ${text}; the drain goes on, see seamark cluster list and seamark tree HOST`,
+        EXIT.timeout,
+      )
     await sleep(systemClock, POLL_MS, io.signal)
   }
 }

@@ -13,11 +13,13 @@ const answered: Contact = {
 const failed: Contact = { state: 'failed', isDenied: false, message: 'connect ECONNREFUSED' }
 const nowMs = Date.parse('2026-01-01T00:00:00Z')
 
-function decide(changes: Partial<ClusterFacts> & { status?: Cluster['status'] } = {}) {
-  const { status: before, ...rest } = changes
+function decide(
+  changes: Partial<ClusterFacts> & { status?: Cluster['status']; drain?: Cluster['spec']['drain'] } = {},
+) {
+  const { status: before, drain, ...rest } = changes
   const cluster = {
     metadata: { name: 'eu1', generation: 1 },
-    spec: { weight: 100, namespacePolicy: 'Require' as const },
+    spec: { weight: 100, namespacePolicy: 'Require' as const, ...(drain !== undefined && { drain }) },
     ...(before !== undefined && { status: before }),
   }
   return decideClusterStatus({
@@ -26,7 +28,7 @@ function decide(changes: Partial<ClusterFacts> & { status?: Cluster['status'] } 
     contact: answered,
     history: recordContact(NO_HISTORY, true, nowMs),
     duplicateOf: undefined,
-    leafCount: 0,
+    leaves: new Map(),
     orphans: [],
     nowMs,
     ...rest,
@@ -69,6 +71,25 @@ describe('the status of a cluster', () => {
     expect(ready(decide({ registration: { refusal }, contact: undefined }))).toBe('False KubeconfigRefused')
     expect(ready(decide({ duplicateOf: 'old' }))).toBe('False DuplicateCluster')
     expect(ready(decide({ contact: { state: 'failed', isDenied: true, message: '401' } }))).toBe('False AccessMissing')
+  })
+
+  it('reports leaves that are left at the deadline of a drain, with what they wait for', () => {
+    const leaves = new Map([
+      ['WaitingForDns', 1],
+      ['NoReplacement', 2],
+    ])
+    const draining = (deadline: string | undefined, left: ReadonlyMap<string, number>, enabled = true) => {
+      const status = decide({ leaves: left, drain: { enabled, ...(deadline !== undefined && { deadline }) } })
+      const condition = findCondition(status.conditions, 'Draining')
+      return `${condition?.status} ${condition?.reason}: ${condition?.message}`
+    }
+    expect(draining(undefined, leaves)).toBe('True ClusterDraining: 3 leaves are left')
+    expect(draining('2026-01-01T00:00:01Z', leaves)).toBe('True ClusterDraining: 3 leaves are left')
+    expect(draining('2026-01-01T01:00:00+01:00', leaves)).toMatch(
+      /^True DrainDeadlineReached: .* 3 leaves are left: 1 WaitingForDns, 2 NoReplacement; they go on serving/,
+    )
+    expect(draining('2026-01-01T00:00:00Z', new Map())).toBe('True ClusterDraining: 0 leaves are left')
+    expect(draining('2026-01-01T00:00:00Z', leaves, false)).toBe('False ClusterReady: not asked for')
   })
 
   it('writes nothing new while nothing changes', () => {

@@ -46,7 +46,8 @@ export interface ClusterFacts {
   readonly history: ContactHistory
   /** Name of an older Cluster with the same UID. */
   readonly duplicateOf: string | undefined
-  readonly leafCount: number
+  /** Leaves on the cluster, by their reason. */
+  readonly leaves: ReadonlyMap<string, number>
   readonly orphans: NonNullable<NonNullable<Cluster['status']>['orphans']>
   readonly nowMs: number
 }
@@ -89,13 +90,8 @@ export function decideClusterStatus(facts: ClusterFacts): Status {
           ? `serves ${answered.servedKinds.join(', ')}`
           : `the credentials may not: ${missing.join(', ')}`,
     )
-  const isDraining = cluster.spec.drain?.enabled === true || cluster.metadata.deletionTimestamp !== undefined
-  set(
-    'Draining',
-    isDraining ? 'True' : 'False',
-    isDraining ? 'ClusterDraining' : 'ClusterReady',
-    isDraining ? `${facts.leafCount} leaves are left` : 'not asked for',
-  )
+  const draining = drainingOf(facts)
+  set('Draining', draining.status, draining.reason, draining.message)
   const apis = findCondition(conditions, 'ApisServed')
   const [status, reason, message] = readyOf(credentials, reachable, apis, duplicateOf, failure)
   set('Ready', status, reason, message)
@@ -109,10 +105,45 @@ export function decideClusterStatus(facts: ClusterFacts): Status {
     ...(version !== undefined && { version }),
     ...(servedKinds !== undefined && { servedKinds: [...servedKinds] }),
     ...(lastContact !== undefined && { lastContact }),
-    leafCount: facts.leafCount,
+    leafCount: countLeaves(facts.leaves),
     ...(facts.orphans.length > 0 && { orphans: [...facts.orphans] }),
     conditions: conditions as Condition[],
   }
+}
+
+/** Whether leaves are moved away from the cluster. */
+function isDraining({ spec, metadata }: Immutable<Cluster>): boolean {
+  return spec.drain?.enabled === true || metadata.deletionTimestamp !== undefined
+}
+
+/** Wall clock, ms, by which the drain should be over; undefined: it does not drain, or has no deadline. */
+export function drainDeadlineMs(cluster: Immutable<Cluster>): number | undefined {
+  const { deadline } = cluster.spec.drain ?? {}
+  if (deadline === undefined || !isDraining(cluster)) return undefined
+  const ms = Date.parse(deadline)
+  return Number.isNaN(ms) ? undefined : ms
+}
+
+function drainingOf({ cluster, leaves, nowMs }: ClusterFacts): Verdict {
+  if (!isDraining(cluster)) return { status: 'False', reason: 'ClusterReady', message: 'not asked for' }
+  const count = countLeaves(leaves)
+  const deadlineMs = drainDeadlineMs(cluster)
+  if (count === 0 || deadlineMs === undefined || nowMs < deadlineMs)
+    return { status: 'True', reason: 'ClusterDraining', message: leavesLeft(count) }
+  const reasons = [...leaves].map(([reason, number]) => `${number} ${reason}`).sort()
+  return {
+    status: 'True',
+    reason: 'DrainDeadlineReached',
+    message: `the deadline ${cluster.spec.drain?.deadline} has passed and ${leavesLeft(count)}: ${reasons.join(', ')}; they go on serving. For NoReplacement place the root on another cluster; to leave the leaves on the member run seamark cluster remove ${cluster.metadata.name} --force`,
+  }
+}
+
+function leavesLeft(count: number): string {
+  return count === 1 ? '1 leaf is left' : `${count} leaves are left`
+}
+
+function countLeaves(leaves: ReadonlyMap<string, number>): number {
+  return [...leaves.values()].reduce((sum, count) => sum + count, 0)
 }
 
 type Verdict = { readonly status: Condition['status']; readonly reason: Reason; readonly message: string }

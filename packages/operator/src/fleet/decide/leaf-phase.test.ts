@@ -3,7 +3,14 @@ import { describe, expect, it } from 'vitest'
 import { PHASES, type Phase } from '../../api/leaf-ingress.ts'
 import { decideLeaf, isServing, type LeafDecision, type LeafFacts } from './leaf-phase.ts'
 
-const timing = { warmMs: 5_000, drainMs: 60_000, minHoldMs: 60_000, debounceMs: 10_000, propagationMs: 120_000 }
+const timing = {
+  warmMs: 5_000,
+  drainMs: 60_000,
+  cacheMs: 10_000,
+  minHoldMs: 60_000,
+  debounceMs: 10_000,
+  propagationMs: 120_000,
+}
 
 function leaf(phase: Phase, changes: Partial<LeafFacts> = {}): LeafFacts {
   return {
@@ -21,6 +28,7 @@ function leaf(phase: Phase, changes: Partial<LeafFacts> = {}): LeafFacts {
     isWithdrawn: false,
     isReplacementAnswered: true,
     drainStartedMs: undefined,
+    drainDeadlineMs: undefined,
     nowMs: 1_000_000,
     timing,
     ...changes,
@@ -100,6 +108,21 @@ describe('the state machine of a leaf', () => {
     expect(decideLeaf(later).phase).toBe('Drained')
   })
 
+  it('shortens the wait of a drain at its deadline to what caches need, and waits for DNS and a replacement all the same', () => {
+    const draining = leaf('Draining', { lifecycle: 'Draining', dns: 'absent', drainStartedMs: 995_000 })
+    const at = (drainDeadlineMs: number, changes: Partial<LeafFacts> = {}) =>
+      decideLeaf({ ...draining, drainDeadlineMs, ...changes })
+    expect(at(1_020_000)).toMatchObject({ reason: 'DrainWait', againAtMs: 1_020_000 })
+    expect(at(2_000_000)).toMatchObject({ reason: 'DrainWait', againAtMs: 1_055_000 })
+    expect(at(0)).toMatchObject({ reason: 'DrainWait', againAtMs: 1_005_000 })
+    expect(short(at(1_000_000, { drainStartedMs: 980_000 }))).toBe('Drained DrainDeadlineReached none')
+    expect(short(at(1_000_000, { drainStartedMs: 930_000 }))).toBe('Drained DrainCompleted none')
+    expect(short(at(0, { dns: 'present' }))).toBe('Draining WaitingForDns withdraw')
+    expect(short(at(0, { dns: 'unknown' }))).toBe('Draining WaitingForDns withdraw')
+    expect(short(at(0, { othersServing: 0 }))).toBe('Draining NoReplacement offer')
+    expect(short(at(0, { lifecycle: 'NoTraffic' }))).toBe('Draining NoTrafficTaint withdraw')
+  })
+
   it('asks DNS every two seconds at first, and less often when it takes longer than expected', () => {
     const draining = leaf('Draining', { lifecycle: 'Draining', phaseSinceMs: 999_000 })
     expect(decideLeaf(draining).againAtMs).toBe(1_002_000)
@@ -132,6 +155,7 @@ describe('the state machine of a leaf', () => {
       isProbeRequired: fc.boolean(),
       dns: fc.constantFrom('present' as const, 'absent' as const, 'unknown' as const),
       drainStartedMs: fc.option(fc.integer({ min: 0, max: 1_000_000 }), { nil: undefined }),
+      drainDeadlineMs: fc.option(fc.integer({ min: 0, max: 1_100_000 }), { nil: undefined }),
     })
     .map((each) => leaf(each.phase, each))
   const leaves = fc.array(facts, { minLength: 1, maxLength: 5 }).map((all) =>
@@ -169,7 +193,9 @@ describe('the state machine of a leaf', () => {
         const wasOffered = ['Admitted', 'Warming', 'Active', 'Unhealthy', 'Draining'].includes(each.phase)
         if (phase !== 'Drained' || !wasOffered) return
         expect(each.dns).toBe('absent')
-        expect(each.drainStartedMs).toBeLessThanOrEqual(each.nowMs - timing.drainMs)
+        const isLate = each.drainDeadlineMs !== undefined && each.drainDeadlineMs <= each.nowMs
+        const waitMs = isLate ? timing.cacheMs : timing.drainMs
+        expect(each.drainStartedMs).toBeLessThanOrEqual(each.nowMs - waitMs)
       }),
     )
   })

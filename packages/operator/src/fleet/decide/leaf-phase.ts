@@ -8,7 +8,8 @@
  *   unreachable. A leaf without replacement stays, and says so (NoReplacement).
  * - A leaf that drains is withdrawn only when every DNS server answers one of those that take over.
  * - Draining ends only after DNS was verified not to answer the leaf, and the wait that starts at that time. A leaf that was
- *   never in DNS needs no wait.
+ *   never in DNS needs no wait. A deadline shortens the wait to what caches need, and never withdraws or deletes a leaf that
+ *   DNS answers.
  * - The phase is stored in the status of the LeafIngress and everything else is observed, so that a restart continues where
  *   the last process stopped.
  */
@@ -46,6 +47,8 @@ export interface LeafFacts {
   readonly isReplacementAnswered: boolean | undefined
   /** Wall clock, ms, when DNS was verified not to answer the leaf. */
   readonly drainStartedMs: number | undefined
+  /** Wall clock, ms, by which the drain of its cluster should be over (`Cluster.spec.drain.deadline`). */
+  readonly drainDeadlineMs: number | undefined
   readonly nowMs: number
   readonly timing: LeafTiming
 }
@@ -55,6 +58,8 @@ export interface LeafTiming {
   readonly warmMs: number
   /** From verified withdrawal to deletion. */
   readonly drainMs: number
+  /** How long resolvers and clients may keep a withdrawn answer: the part of `drainMs` that a deadline does not shorten. */
+  readonly cacheMs: number
   /** Least time in Unhealthy. */
   readonly minHoldMs: number
   /** How long admission must be lost before the leaf is withdrawn. */
@@ -169,12 +174,14 @@ function decideWithdrawal(facts: LeafFacts): LeafDecision {
     return { ...result('Draining', 'ReplacementNotAnswered', 'offer'), againAtMs: verifyAtMs(facts) }
   if (dns !== 'absent') return { ...result('Draining', 'WaitingForDns', 'withdraw'), againAtMs: verifyAtMs(facts) }
   const startedMs = drainStartedMs ?? nowMs
-  const untilMs = startedMs + timing.drainMs
+  const fullMs = startedMs + timing.drainMs
+  const untilMs = Math.min(fullMs, Math.max(startedMs + timing.cacheMs, facts.drainDeadlineMs ?? fullMs))
   if (lifecycle === 'NoTraffic')
     return { ...result('Draining', 'NoTrafficTaint', 'withdraw'), drainStartedMs: startedMs }
   if (nowMs < untilMs)
     return { ...result('Draining', 'DrainWait', 'withdraw'), drainStartedMs: startedMs, againAtMs: untilMs }
-  return { ...result('Drained', 'DrainCompleted', 'none'), drainStartedMs: startedMs }
+  const reason = untilMs < fullMs ? 'DrainDeadlineReached' : 'DrainCompleted'
+  return { ...result('Drained', reason, 'none'), drainStartedMs: startedMs }
 }
 
 /** Between two verifications of DNS: while a change should show, and later. */

@@ -61,6 +61,16 @@ function leafOf(
   }
 }
 
+it('takes the deadline of the cluster that drains', () => {
+  const status = { phase: 'Draining', drainStartedAt: '2026-01-01T00:09:00Z' } as const
+  const us1 = leafOf('us1', US1, status, { dns: 'absent', isWithdrawn: true })
+  const long = { spec: { ...spec, drainSeconds: 3600 } }
+  const reasonOf = (changes: Partial<LeavesFacts>) => decideLeaves(facts(us1, undefined, changes)).get('us1')?.reason
+  expect(reasonOf(long)).toBe('DrainWait')
+  expect(reasonOf({ ...long, drainDeadlines: new Map([['eu1', NOW]]) })).toBe('DrainWait')
+  expect(reasonOf({ ...long, drainDeadlines: new Map([['us1', NOW]]) })).toBe('DrainDeadlineReached')
+})
+
 const answersOf = (...servers: (readonly string[] | undefined)[]): HostAnswers[] => [
   {
     host: 'shop.test',
@@ -83,6 +93,7 @@ function facts(us1: ObservedLeaf, answers: readonly HostAnswers[] | undefined, c
       ['eu1', leafOf('eu1', EU1)],
       ['us1', us1],
     ]),
+    drainDeadlines: new Map<string, number>(),
     answers,
     hasDns: true,
     nowMs: NOW,

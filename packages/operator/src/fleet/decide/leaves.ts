@@ -17,6 +17,8 @@ export interface LeavesFacts {
   readonly leaves: ReadonlyMap<string, ObservedLeaf>
   /** Undefined: the DNS servers were not asked. */
   readonly answers: readonly HostAnswers[] | undefined
+  /** By cluster that drains, wall clock in ms; one without an entry has no deadline. */
+  readonly drainDeadlines: ReadonlyMap<string, number>
   /** Whether DNS is managed here. */
   readonly hasDns: boolean
   readonly nowMs: number
@@ -61,7 +63,7 @@ export function needsAnswers({ leaves, lifecycles, spec }: LeavesFacts, isVerifi
 function factsOf(
   cluster: string,
   { leaf, seen }: ObservedLeaf,
-  { spec, lifecycles, answers, hasDns, nowMs }: LeavesFacts,
+  { spec, lifecycles, answers, hasDns, drainDeadlines, nowMs }: LeavesFacts,
 ): Omit<LeafFacts, 'othersServing' | 'isReplacementAnswered'> {
   const { status, metadata } = leaf
   const isDeleting = metadata.deletionTimestamp !== undefined
@@ -78,19 +80,22 @@ function factsOf(
     dns: dnsOf(seen, answers),
     isWithdrawn: seen.isWithdrawn,
     drainStartedMs: pastTime(status?.drainStartedAt, nowMs),
+    drainDeadlineMs: drainDeadlines.get(cluster),
     nowMs,
     timing: timingOf(spec, hasDns),
   }
 }
 
 function timingOf(spec: Immutable<GlobalIngressSpec>, hasDns: boolean): LeafTiming {
+  // Resolvers may have cached an answer for one TTL when it was withdrawn, and their clients for another.
+  const cacheMs = hasDns ? 2 * spec.ttlSeconds * 1000 : 0
   return {
     warmMs: WARM_MS,
     debounceMs: DEBOUNCE_MS,
     propagationMs: spec.propagationTimeoutSeconds * 1000,
     minHoldMs: spec.minHoldSeconds * 1000,
-    // Resolvers may have cached an answer for one TTL when it was withdrawn, and their clients for another.
-    drainMs: hasDns ? Math.max(2 * spec.ttlSeconds, spec.drainSeconds) * 1000 : spec.drainSeconds * 1000,
+    cacheMs,
+    drainMs: Math.max(cacheMs, spec.drainSeconds * 1000),
   }
 }
 

@@ -26,7 +26,9 @@ describe('the syncer', () => {
     const foreign = { ...wanted, metadata: { name: 'shop', namespace: 'web' } }
     expect(decideSync(wanted, foreign, options)).toMatchObject({ step: 'refuse' })
     const other = { ...wanted, metadata: { ...metadata, labels: { ...metadata.labels, [HUB_LABEL]: 'hub-2' } } }
-    expect(decideSync(wanted, other, options)).toMatchObject({ message: expect.stringContaining('hub hub-2') })
+    expect(decideSync(wanted, other, options)).toMatchObject({
+      message: expect.stringMatching(/hub hub-2; remove the cluster from the placement .* seamark.io\/adopt/),
+    })
     expect(isOurs(other, 'hub-1')).toBe(false)
     expect(decideSync(wanted, foreign, { ...options, adopt: true })).toEqual({ step: 'apply', why: 'adopted' })
   })

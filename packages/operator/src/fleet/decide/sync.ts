@@ -22,10 +22,14 @@ export function decideSync(
   const { labels, annotations, namespace, name } = live.metadata
   if (labels?.[MANAGED_LABEL] !== 'true' || labels[HUB_LABEL] !== hubId) {
     if (adopt) return { step: 'apply', why: 'adopted' }
-    const owner = labels?.[MANAGED_LABEL] === 'true' ? `hub ${labels[HUB_LABEL]}` : 'another owner'
+    const what = `${wanted.kind} ${namespace}/${name} exists and belongs to`
+    const adoption = 'set the annotation seamark.io/adopt: "true" on the root to take it over'
     return {
       step: 'refuse',
-      message: `${wanted.kind} ${namespace}/${name} exists and belongs to ${owner}; delete it, or set the annotation seamark.io/adopt: "true" on the root`,
+      message:
+        labels?.[MANAGED_LABEL] === 'true'
+          ? `${what} hub ${labels[HUB_LABEL]}; remove the cluster from the placement of the root on one of the hubs, or ${adoption}`
+          : `${what} another owner; delete it, or ${adoption}`,
     }
   }
   if (annotations?.[HASH_ANNOTATION] !== wanted.metadata.annotations?.[HASH_ANNOTATION])

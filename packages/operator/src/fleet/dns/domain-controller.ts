@@ -15,17 +15,19 @@ type LookupTxt = (name: string) => Promise<TxtAnswer>
 export interface DomainControllerOptions {
   readonly lookupTxt: LookupTxt
   readonly isWriting: () => boolean
+  readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
 }
 
 const TOKEN_BYTES = 16
 const IDLE_RETRY = '10s'
 
-export function setUpDomains(manager: Manager, { lookupTxt, isWriting }: DomainControllerOptions): void {
+export function setUpDomains(manager: Manager, { lookupTxt, isWriting, untilMayWrite }: DomainControllerOptions): void {
   const since = new Map<string, number>()
   manager
     .controller('fleet-domain', DomainVerification, { timeout: '1m', when: specChanged })
     .gone(async (key) => void since.delete(key))
     .reconcile(async (object, ctx) => {
+      await untilMayWrite(ctx)
       if (!isWriting()) return requeue(IDLE_RETRY)
       const nowMs = ctx.clock.now()
       const sinceMs = since.get(ctx.key) ?? nowMs

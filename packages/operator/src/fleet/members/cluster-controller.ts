@@ -8,6 +8,7 @@ import {
   type Manager,
   type Next,
   addFinalizer,
+  findCondition,
   removeFinalizer,
   requeue,
 } from '@seamark/kube'
@@ -107,7 +108,7 @@ class Clusters {
       contact: contacted?.contact,
       history: contacted?.history ?? NO_HISTORY,
       duplicateOf: uid === undefined ? undefined : findOlder(cluster, uid, ctx.list(Cluster)),
-      leafCount: leaves.length,
+      leaves: countByReason(leaves),
       orphans: this.#orphansOf(cluster),
       nowMs: ctx.clock.now(),
     })
@@ -115,10 +116,7 @@ class Clusters {
       name,
       status.conditions?.some(({ type, status: value }) => type === 'Reachable' && value === 'True'),
     )
-    const before = cluster.status?.conditions?.find(({ type }) => type === 'Ready')
-    const ready = status.conditions?.find(({ type }) => type === 'Ready')
-    if (ready !== undefined && before?.status !== ready.status && (before !== undefined || ready.status === 'False'))
-      ctx.event(cluster, ready.status === 'True' ? 'Normal' : 'Warning', ready.reason, ready.message)
+    reportStatus(cluster, status, ctx)
     await ctx.status(cluster, status)
   }
 
@@ -163,6 +161,29 @@ class Clusters {
       return found === 'unknown' || found?.metadata.annotations?.[LEAF_ANNOTATION] !== undefined
     })
   }
+}
+
+function countByReason(leaves: readonly Immutable<LeafIngress>[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const { status } of leaves) {
+    const reason = status?.reason ?? 'ApplyPending'
+    counts.set(reason, (counts.get(reason) ?? 0) + 1)
+  }
+  return counts
+}
+
+/** An Event when the Cluster becomes ready or is not any more, and when a drain exceeds its deadline. */
+function reportStatus(cluster: Immutable<Cluster>, status: NonNullable<Cluster['status']>, ctx: Context): void {
+  const [readyBefore, ready] = [cluster.status, status].map((each) => findCondition(each?.conditions, 'Ready'))
+  if (
+    ready !== undefined &&
+    readyBefore?.status !== ready.status &&
+    (readyBefore !== undefined || ready.status === 'False')
+  )
+    ctx.event(cluster, ready.status === 'True' ? 'Normal' : 'Warning', ready.reason, ready.message)
+  const [before, draining] = [cluster.status, status].map((each) => findCondition(each?.conditions, 'Draining'))
+  if (draining?.reason === 'DrainDeadlineReached' && before?.reason !== draining.reason)
+    ctx.event(cluster, 'Warning', draining.reason, draining.message)
 }
 
 /** The older of two Clusters with one API server keeps it. */

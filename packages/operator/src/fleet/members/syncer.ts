@@ -24,7 +24,7 @@ import {
 import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
 import type { ProductMetrics } from '../../metrics.ts'
-import { decideSweep, decideSync, isOurs } from '../decide/sync.ts'
+import { decideSync, isOurs } from '../decide/sync.ts'
 import { deleteExactly } from './exact-delete.ts'
 import { LEAF_CACHE_LIMITS } from './limits.ts'
 import type { MemberViews } from './member-view.ts'
@@ -32,6 +32,7 @@ import { FLEET_FIELD_MANAGER, LEAF_ANNOTATION, MANAGED_LABEL } from '../names.ts
 import { RateLimit } from './rate-limit.ts'
 import type { Manifest } from '../roots/root-kind.ts'
 import { ROOT_KINDS } from '../roots/root-kinds.ts'
+import { sweepMember } from './sweep.ts'
 import type { SyncResults } from './sync-results.ts'
 import { TlsSecrets } from './tls-secrets.ts'
 
@@ -43,6 +44,7 @@ export interface SyncerOptions {
   readonly metrics: ProductMetrics
   readonly hubId: (client: Client) => Promise<string>
   readonly isWriting: () => boolean
+  readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
 }
 
 /** While a member is unreachable, or nothing may be written. */
@@ -110,14 +112,19 @@ class Syncer {
   }
 
   async reconcile(key: string, ctx: Context): Promise<Next> {
-    const { results, views, isWriting, hubId } = this.#options
+    const { results, views, isWriting, untilMayWrite, hubId } = this.#options
+    await untilMayWrite(ctx)
     const leaf = this.#manager.cluster.informers.get(LeafIngress, key)
-    if (leaf === undefined || leaf.spec.cluster !== ctx.cluster) return
+    const limit = this.#limitOf(ctx.cluster)
+    if (leaf === undefined || leaf.spec.cluster !== ctx.cluster) return limit.release(key)
+    // Before anything is read: thousands of leaves may wait after a cluster joined.
+    const turnMs = limit.waitMs(key, ctx.clock.monotonic())
+    if (turnMs > 0) return requeue(turnMs)
     if (!isWriting() || views.readable(ctx.cluster) === undefined) return requeue(RETRY)
     const id = await hubId(this.#manager.client)
     if (leaf.status?.phase === 'Drained') {
       if (leaf.metadata.deletionTimestamp === undefined) return
-      const waitMs = this.#limitOf(ctx.cluster).take(ctx.clock.monotonic())
+      const waitMs = limit.take(key, ctx.clock.monotonic())
       if (waitMs > 0) return requeue(waitMs)
       return this.#remove(key, leaf, id, ctx)
     }
@@ -155,7 +162,7 @@ class Syncer {
         results.set(key, { reason: 'DriftFight', message, isGone: false })
         return requeue(CONFLICT_RETRY)
       }
-      const waitMs = this.#limitOf(ctx.cluster).take(ctx.clock.monotonic())
+      const waitMs = this.#limitOf(ctx.cluster).take(key, ctx.clock.monotonic())
       if (waitMs > 0) return requeue(waitMs)
       // Drift is of fields that were ours, so they are taken back; any other conflict is reported.
       const force = leaf.spec.force === true || decision.why === 'drift'
@@ -219,29 +226,16 @@ class Syncer {
     this.#options.results.set(key, { reason: 'DrainCompleted', message: '', isGone: true })
   }
 
-  /** Deletes objects that have our labels and no LeafIngress, as after a cluster returned from a long absence. */
   async sweep(ctx: Context): Promise<void> {
     const { informers } = this.#manager.cluster
     if (!this.#options.isWriting() || this.#options.views.readable(ctx.cluster) === undefined) return
-    if (!informers.informer(LeafIngress).hasSynced) return
-    const hubId = await this.#options.hubId(this.#manager.client)
-    for (const { kind } of ROOT_KINDS) {
-      const ours = ctx.list(kind).filter((object) => isOurs(object, hubId))
-      const { deletable, refused } = decideSweep(ours, ({ metadata: { namespace, annotations } }) => {
-        const leaf = informers.get(LeafIngress, `${namespace}/${annotations?.[LEAF_ANNOTATION] ?? ''}`)
-        return leaf === undefined || leaf.spec.cluster !== ctx.cluster
-      })
-      if (refused !== undefined) ctx.log.error({ reason: refused.reason, kind: kind.kind }, refused.message)
-      for (const object of deletable) {
-        // The cache of the hub may come from a short list: only its server knows that the leaf is gone.
-        const { namespace, annotations } = object.metadata
-        const leaf = await this.#manager.client.find(
-          LeafIngress,
-          `${namespace}/${annotations?.[LEAF_ANNOTATION] ?? ''}`,
-        )
-        if (leaf?.spec.cluster !== ctx.cluster) await deleteExactly(ctx.client, kind, object)
-      }
+    const deps = {
+      hubId: await this.#options.hubId(this.#manager.client),
+      isHubSynced: informers.informer(LeafIngress).hasSynced,
+      findLeaf: (key: string) => informers.get(LeafIngress, key),
+      readLeaf: async (key: string) => this.#manager.client.find(LeafIngress, key),
     }
+    return sweepMember(deps, ctx)
   }
 
   #isFight(key: string, ctx: Context): boolean {

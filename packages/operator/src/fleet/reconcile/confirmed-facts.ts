@@ -93,3 +93,14 @@ export async function confirmPolicies(
   const live = await ctx.client.find(GlobalIngressPolicy, key)
   return live === undefined ? cached : [...cached, live]
 }
+
+/** The policy of roots without one, also if the cache has lost it and the root had it. */
+export async function confirmDefaultPolicy(
+  key: Key,
+  used: string | undefined,
+  ctx: Context,
+): Promise<Immutable<GlobalIngressPolicy> | undefined> {
+  const cached = ctx.get(GlobalIngressPolicy, key)
+  if (cached !== undefined || used !== `GlobalIngressPolicy ${key}`) return cached
+  return ctx.client.find(GlobalIngressPolicy, key)
+}

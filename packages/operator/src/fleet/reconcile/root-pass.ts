@@ -6,6 +6,7 @@ import type { GlobalIngress } from '../../api/global-ingress.ts'
 import type { ClaimedHosts } from '../claims.ts'
 import { confirmBackends, confirmClusters, confirmRemotes } from './confirmed-facts.ts'
 import type { FleetOptions } from '../config.ts'
+import { drainDeadlineMs } from '../decide/cluster-status.ts'
 import type { ObservedLeaf } from '../decide/leaves.ts'
 import { planRoot, type RootPlan } from '../decide/plan.ts'
 import type { ResolvedPolicy } from '../decide/policy.ts'
@@ -35,6 +36,8 @@ export interface RootPass {
   /** By cluster. */
   readonly leaves: ReadonlyMap<string, ObservedLeaf>
   readonly global: Immutable<GlobalIngress>
+  /** By cluster that drains, wall clock in ms. */
+  readonly drainDeadlines: ReadonlyMap<string, number>
 }
 
 export async function startPass(
@@ -56,12 +59,13 @@ export async function startPass(
     }),
   )
   const hub = await hubUid(ctx.client)
+  const clusters = await confirmClusters(stored, ctx)
   const plan = planRoot({
     root,
     kind,
     policy: policy.spec,
     ownedHosts: claimed.owned,
-    clusters: await confirmClusters(stored, ctx),
+    clusters,
     backendOf: await confirmBackends(stored, { namespace, services }, views, ctx),
     labelledClusters: labelledClusters(namespace, services),
     previous: ctx.by(indexes.globalByRoot, uid)[0]?.spec,
@@ -72,5 +76,12 @@ export async function startPass(
     canPublish:
       options.dns && [...leaves.values()].some(({ seen }) => seen.isAdmitted === true && seen.endpointsReady !== 0),
   })
-  return { kind, root, policy, claimed, plan, leaves, global: await applyPlan(kind, root, plan, stored, ctx) }
+  const global = await applyPlan(kind, root, plan, stored, ctx)
+  const drainDeadlines = new Map(
+    clusters.flatMap((cluster): [string, number][] => {
+      const deadlineMs = drainDeadlineMs(cluster)
+      return deadlineMs === undefined ? [] : [[cluster.metadata.name ?? '', deadlineMs]]
+    }),
+  )
+  return { kind, root, policy, claimed, plan, leaves, global, drainDeadlines }
 }

@@ -7,11 +7,10 @@
  */
 import { addFinalizer, type Context, findCondition, isConditionTrue, type Next, requeue } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
-import { GlobalIngressPolicy } from '../../api/global-ingress-policy.ts'
 import type { GlobalIngress } from '../../api/global-ingress.ts'
 import type { ProductMetrics } from '../../metrics.ts'
 import type { Claims } from '../claims.ts'
-import { confirmPolicies } from './confirmed-facts.ts'
+import { confirmDefaultPolicy, confirmPolicies } from './confirmed-facts.ts'
 import { feedBalance } from '../decide/dns-feed.ts'
 import { decideLeaves, isHostAnswered, type LeavesFacts, needsAnswers, summarizeLeaf } from '../decide/leaves.ts'
 import { resolvePolicy } from '../decide/policy.ts'
@@ -65,12 +64,13 @@ export class RootReconciler {
       return teardown.root(kind, root, ctx)
     }
     const before = ctx.by(this.#deps.indexes.globalByRoot, root.metadata.uid ?? '')[0]
+    const used = before?.status?.policy
     const policy = resolvePolicy({
       root,
       group: kind.kind.group,
       kind: kind.kind.kind,
-      policies: await confirmPolicies(root.metadata.namespace, before?.status?.policy, ctx),
-      defaultPolicy: ctx.get(GlobalIngressPolicy, `${namespace}/${DEFAULT_POLICY_NAME}`),
+      policies: await confirmPolicies(root.metadata.namespace, used, ctx),
+      defaultPolicy: await confirmDefaultPolicy(`${namespace}/${DEFAULT_POLICY_NAME}`, used, ctx),
     })
     if (!('spec' in policy)) return refuseRoot(kind, root, policy.message, ctx)
     const accepted = isOurs ? root : await addFinalizer(ctx.client, kind.kind, root, ROOT_FINALIZER)
@@ -83,20 +83,22 @@ export class RootReconciler {
 
   /** Decides the phases of the leaves, and writes them, the DNS objects and the statuses. */
   async #carryOut(pass: RootPass, ctx: Context): Promise<Next> {
-    const { root, plan, leaves, global } = pass
-    const { options, dns, metrics, teardown, claims, indexes, views } = this.#deps
+    const { root, plan, leaves, global, claimed } = pass
+    const { options, dns, metrics, teardown, indexes, views } = this.#deps
     const nowMs = ctx.clock.now()
     const isVerified = isConditionTrue(global.status?.conditions, 'DNSPublished')
     const unasked: LeavesFacts = {
       spec: plan.spec,
       lifecycles: new Map(plan.leaves.map(({ cluster, spec }) => [cluster, spec.lifecycle])),
       leaves,
+      drainDeadlines: pass.drainDeadlines,
       answers: undefined,
       hasDns: options.dns,
       nowMs,
     }
     const uid = root.metadata.uid ?? ''
-    const hosts = unsharedHosts(plan.spec, uid, claims, ctx)
+    const ownersOf = (host: string): readonly string[] => claimed.owners.get(host) ?? []
+    const hosts = unsharedHosts(plan.spec, uid, ownersOf)
     const isAsked = dns !== undefined && options.dns && hosts.length > 0 && needsAnswers(unasked, isVerified)
     const facts = isAsked ? { ...unasked, answers: await dns.ask(hosts, ctx.signal) } : unasked
     const decisions = decideLeaves(facts)
@@ -123,8 +125,8 @@ export class RootReconciler {
         addresses,
         role: decisions.get(cluster)?.dns ?? 'none',
       })),
-      sharedClusters: (host) => sharedClusters(host, uid, claims, indexes, ctx),
-      isLedByOther: (host) => isLedByOther(host, uid, claims, ctx),
+      sharedClusters: (host) => sharedClusters(ownersOf(host), uid, indexes, ctx),
+      isLedByOther: (host) => isLedByOther(ownersOf(host), uid),
     })
     if (options.dns) await syncFeed(feed, root, global, indexes, ctx)
     // Once it was verified, a server that is silent for a moment changes nothing.

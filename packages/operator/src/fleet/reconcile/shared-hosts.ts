@@ -2,18 +2,16 @@
 import type { Context } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
 import type { GlobalIngressSpec } from '../../api/global-ingress.ts'
-import type { Claims } from '../claims.ts'
 import type { RootIndexes } from './root-indexes.ts'
 
-/** Clusters on which every other owner of the host serves; undefined: there is no other owner. */
+/** Clusters on which every other owner of a host serves; undefined: there is no other owner. */
 export function sharedClusters(
-  host: string,
+  owners: readonly string[],
   uid: string,
-  claims: Claims,
   { leavesByRoot }: RootIndexes,
   ctx: Context,
 ): ReadonlySet<string> | undefined {
-  const others = claims.ownersOf(host, ctx).filter((owner) => owner !== uid)
+  const others = owners.filter((owner) => owner !== uid)
   if (others.length === 0) return undefined
   const serving = others.map((owner) => {
     const active = ctx.by(leavesByRoot, owner).filter(({ status }) => status?.phase === 'Active')
@@ -22,9 +20,8 @@ export function sharedClusters(
   return new Set([...(serving[0] ?? [])].filter((cluster) => serving.every((clusters) => clusters.has(cluster))))
 }
 
-/** Whether the DNS objects of the host belong to another owner: the first one writes them. */
-export function isLedByOther(host: string, uid: string, claims: Claims, ctx: Context): boolean {
-  const [leader] = claims.ownersOf(host, ctx)
+/** Whether the DNS objects of a host belong to another owner: the first one writes them. */
+export function isLedByOther([leader]: readonly string[], uid: string): boolean {
   return leader !== undefined && leader !== uid
 }
 
@@ -35,11 +32,10 @@ export function isLedByOther(host: string, uid: string, claims: Claims, ctx: Con
 export function unsharedHosts(
   { hosts }: Immutable<Pick<GlobalIngressSpec, 'hosts'>>,
   uid: string,
-  claims: Claims,
-  ctx: Context,
+  ownersOf: (host: string) => readonly string[],
 ): string[] {
   return hosts.flatMap(({ host, managed }) => {
     if (managed !== undefined) return [managed]
-    return claims.ownersOf(host, ctx).every((owner) => owner === uid) ? [host] : []
+    return ownersOf(host).every((owner) => owner === uid) ? [host] : []
   })
 }

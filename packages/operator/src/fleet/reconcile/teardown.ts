@@ -65,7 +65,7 @@ export class Teardown {
     const uid = root.metadata.uid ?? ''
     const isForced = root.metadata.annotations?.[FORCE_DELETE_ANNOTATION] !== undefined
     const isImmediate = isForced || root.metadata.annotations?.[DELETE_ANNOTATION] === 'Immediate'
-    const next = await this.global(uid, root, { isForced, isImmediate }, ctx)
+    const next = await this.global(uid, root, { isForced, isImmediate, hosts: kind.hostsOf(root) }, ctx)
     if (next !== undefined) return next
     if (root.metadata.annotations?.[SUMMARY_ANNOTATION] !== undefined && root.metadata.deletionTimestamp === undefined)
       await ctx.client.patch(kind.kind, keyOf(root), 'merge', {
@@ -79,13 +79,18 @@ export class Teardown {
   async global(
     uid: string,
     about: Immutable<Obj>,
-    { isForced, isImmediate }: { readonly isForced: boolean; readonly isImmediate: boolean },
+    {
+      isForced,
+      isImmediate,
+      hosts = [],
+    }: { readonly isForced: boolean; readonly isImmediate: boolean; readonly hosts?: readonly string[] },
     ctx: Context,
   ): Promise<Next> {
     const { indexes, claims } = this.#deps
     const global = ctx.by(indexes.globalByRoot, uid)[0]
+    const claimed = [...hosts, ...(global?.spec.hosts ?? []).map(({ host }) => host)]
     if (global === undefined) {
-      await claims.releaseAll(uid, ctx)
+      await claims.releaseAll(uid, claimed, ctx)
       return
     }
     if (!(await this.#withdraw(uid, ctx))) return requeue(RETRY_MS)
@@ -108,7 +113,7 @@ export class Teardown {
     }
     if (ctx.by(indexes.leavesByRoot, uid).length > 0)
       return requeue(Math.max(1, Math.min(againAtMs - ctx.clock.now(), RETRY_MS)))
-    await claims.releaseAll(uid, ctx)
+    await claims.releaseAll(uid, claimed, ctx)
     await this.#deleteGlobal(global, ctx)
   }
 
@@ -164,7 +169,7 @@ export class Teardown {
     const { dns, indexes, claims } = this.#deps
     const { spec, status } = global
     const uid = spec.rootRef.uid
-    const hosts = unsharedHosts(spec, uid, claims, ctx)
+    const hosts = unsharedHosts(spec, uid, (host) => claims.ownersOf(host, ctx))
     const addresses = ctx
       .by(indexes.leavesByRoot, uid)
       .flatMap((leaf) => leaf.status?.addresses ?? [])

@@ -1,0 +1,78 @@
+import { type Context, Ingress } from '@seamark/kube'
+import { memoryCluster, type MemoryCluster } from '@seamark/kube/testing'
+import { describe, expect, it } from 'vitest'
+import { HostClaim } from '../api/host-claim.ts'
+import { Claims } from './claims.ts'
+import { claimName } from './decide/host-claim.ts'
+import { ingressRoot } from './roots/ingress.ts'
+
+const HOST = 'shop.example.com'
+const OPTIONS = { managedDomain: '', needsProof: false }
+
+function rootOf(namespace: string): Ingress {
+  return {
+    metadata: { namespace, name: 'shop', uid: `uid-${namespace}`, creationTimestamp: '2026-01-01T00:00:00Z' },
+    spec: { rules: [{ host: HOST }] },
+  }
+}
+
+/** A hub with a claim of these roots in namespace `a`, and a manager whose cache has it or has lost it. */
+function hubWith(owners: readonly string[], isCached: boolean): { hub: MemoryCluster; claims: Claims; ctx: Context } {
+  const hub = memoryCluster()
+  if (owners.length > 0)
+    hub.put(HostClaim, {
+      metadata: { name: claimName(HOST) },
+      spec: { host: HOST, namespace: 'a', owners: owners.map((uid) => ({ kind: 'Ingress', name: 'shop', uid })) },
+    })
+  const cache = isCached ? hub.informers : memoryCluster().informers
+  const manager = { index: cache.index } as unknown as ConstructorParameters<typeof Claims>[0]
+  const claims = new Claims(manager, () => true)
+  const ctx = {
+    client: hub.client,
+    get: cache.get,
+    list: cache.list,
+    by: cache.by,
+    delete: async (kind: typeof HostClaim, claim: HostClaim) => hub.client.delete(kind, claim.metadata.name ?? ''),
+  }
+  return { hub, claims, ctx: ctx as unknown as Context }
+}
+
+const ownersIn = (hub: MemoryCluster): string[] =>
+  hub.informers.list(HostClaim).flatMap(({ spec }) => spec.owners.map(({ uid }) => uid))
+
+describe.each([
+  { cache: 'in the cache', isCached: true },
+  { cache: 'missing from the cache', isCached: false },
+])('a claim that is $cache', ({ isCached }) => {
+  it('of the root itself leaves it its host, and the other owners are known', async () => {
+    const { claims, ctx } = hubWith(['uid-first', 'uid-a'], isCached)
+    const { owned, refused, owners } = await claims.take(ingressRoot, rootOf('a'), OPTIONS, ctx)
+    expect([owned, refused]).toEqual([[HOST], []])
+    expect(owners.get(HOST)).toEqual(['uid-first', 'uid-a'])
+  })
+
+  it('of another namespace refuses the host', async () => {
+    const { claims, ctx, hub } = hubWith(['uid-a'], isCached)
+    const { owned, refused } = await claims.take(ingressRoot, rootOf('b'), OPTIONS, ctx)
+    expect([owned, refused.map(({ reason }) => reason)]).toEqual([[], ['HostConflict']])
+    expect(ownersIn(hub)).toEqual(['uid-a'])
+  })
+
+  it('is released with its root, and stays with the others that share it', async () => {
+    const alone = hubWith(['uid-a'], isCached)
+    await alone.claims.releaseAll('uid-a', [HOST], alone.ctx)
+    expect(ownersIn(alone.hub)).toEqual([])
+    const shared = hubWith(['uid-a', 'uid-b'], isCached)
+    await shared.claims.releaseAll('uid-a', [HOST], shared.ctx)
+    expect(ownersIn(shared.hub)).toEqual(['uid-b'])
+    const foreign = hubWith(['uid-b'], isCached)
+    await foreign.claims.releaseAll('uid-a', [HOST], foreign.ctx)
+    expect(ownersIn(foreign.hub)).toEqual(['uid-b'])
+  })
+})
+
+it('a claim that does not exist is created', async () => {
+  const { claims, ctx, hub } = hubWith([], true)
+  const { owned, owners } = await claims.take(ingressRoot, rootOf('a'), OPTIONS, ctx)
+  expect([owned, owners.get(HOST), ownersIn(hub)]).toEqual([[HOST], ['uid-a'], ['uid-a']])
+})
