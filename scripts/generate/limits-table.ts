@@ -22,21 +22,16 @@ import {
 } from '../../packages/apiserver/src/http/request-body.ts'
 import { MAX_COPY_BYTES, MAX_OPERATIONS } from '../../packages/apiserver/src/patch/json-patch.ts'
 import { MAX_PROGRAM } from '../../packages/apiserver/src/regexp/program.ts'
-import {
-  HISTORY_BYTES,
-  HISTORY_LIMIT,
-  HISTORY_MS,
-  MAX_OBJECT_BYTES,
-  RECENT_BYTES,
-  STORE_BYTES,
-} from '../../packages/apiserver/src/store/store.ts'
+import { MAX_OBJECT_BYTES } from '../../packages/apiserver/src/store/collection.ts'
+import { HISTORY_BYTES, HISTORY_LIMIT, HISTORY_MS } from '../../packages/apiserver/src/store/history.ts'
+import { RECENT_BYTES, STORE_BYTES } from '../../packages/apiserver/src/store/store.ts'
 import { MAX_UDP_SIZE } from '../../packages/dns/src/server/answer.ts'
 import { MAX_MESSAGE } from '../../packages/dns/src/wire/message.ts'
 import { MAX_REQUESTED_WAIT_MS } from '../../packages/kube/src/requested-wait.ts'
 import { MAX_BODIES, MAX_BODY } from '../../packages/operator/src/providers/webhook/webhook-server.ts'
 import { MAX_HELD } from '../../packages/operator/src/records/plan/held-set.ts'
-import { PASS_NAMES } from '../../packages/operator/src/records/sync/fair-share.ts'
-import { DEFAULT_ENDPOINT_LIMITS } from '../../packages/operator/src/records/sync/tenant-limits.ts'
+import { PASS_NAMES } from '../../packages/operator/src/records/sync/tenants/fair-share.ts'
+import { DEFAULT_ENDPOINT_LIMITS } from '../../packages/operator/src/records/sync/tenants/tenant-limits.ts'
 import {
   FRESH_LIST,
   MAX_NODE_ADDRESSES,

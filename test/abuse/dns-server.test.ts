@@ -1,4 +1,4 @@
-/** The shipped `seamark dns serve` under hostile packets: it goes on answering, changes nothing, and amplifies little. */
+/** The shipped `seamark dns serve` under hostile packets: it continues to answer, changes nothing, and amplifies little. */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'

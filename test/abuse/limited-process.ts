@@ -13,7 +13,7 @@ export interface LimitedProcess {
   /** The first line of its output, from now on, that matches; rejects when the process ends before. */
   line(pattern: RegExp): Promise<RegExpExecArray>
   isRunning(): boolean
-  /** Most memory that it ever had, in MiB; undefined where the system does not tell. */
+  /** Most memory that it ever had, in MiB; undefined where the system does not report it. */
   peakMib(): Promise<number | undefined>
   stop(): Promise<void>
 }
@@ -56,7 +56,7 @@ export function startLimited(program: string, args: readonly string[], heapMib: 
     isRunning: () => child.exitCode === null && child.signalCode === null,
     peakMib: async () => await readPeak(child.pid ?? 0),
     async stop() {
-      // A blocked process does not hear SIGTERM.
+      // A blocked process does not handle SIGTERM.
       child.kill('SIGKILL')
       await exited
     },

@@ -2,12 +2,8 @@
  * The shipped program `bin/seamark apiserver` in a process of its own with a limited heap, and a client that gives up on a
  * request that takes too long: what would end or block a server is a failed test, and not the end of the test run.
  */
-import { spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { connect, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { startShippedApiServer } from '@seamark/kit/shipped-apiserver'
 import { readPeak } from './limited-process.ts'
 
 /** Heap of the server, in MiB. */
@@ -32,7 +28,7 @@ export interface LimitedServer {
   request(method: string, path: string, sent?: Sent): Promise<Reply>
   /** A further connection. */
   open(): ClientHttp2Session
-  /** Most memory that the process ever had, in MiB; undefined where the system does not tell. */
+  /** Most memory that the process ever had, in MiB; undefined where the system does not report it. */
   peakMib(): Promise<number | undefined>
   /** Whether the process still runs and answers. */
   isReady(): Promise<boolean>
@@ -40,50 +36,28 @@ export interface LimitedServer {
 }
 
 export async function startLimitedServer(): Promise<LimitedServer> {
-  const folder = await mkdtemp(join(tmpdir(), 'seamark-abuse-'))
-  const kubeconfig = join(folder, 'kubeconfig')
-  const program = spawn(
-    join(import.meta.dirname, '../../bin/seamark'),
-    ['apiserver', '--listen', '127.0.0.1:0', '--kubeconfig', kubeconfig],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, NODE_OPTIONS: `--max-old-space-size=${HEAP_MIB}` },
-    },
-  )
-  const exited = new Promise<void>((resolve) => program.once('exit', () => resolve()))
+  const server = await startShippedApiServer(`--max-old-space-size=${HEAP_MIB}`)
   const sessions = new Set<ClientHttp2Session>()
-  const stop = async (): Promise<void> => {
-    for (const session of sessions) session.destroy()
-    // A blocked process does not hear SIGTERM.
-    program.kill('SIGKILL')
-    await exited
-    await rm(folder, { recursive: true, force: true })
+  const open = (): ClientHttp2Session => {
+    const session = connect(server.url, { ca: server.ca, settings: { initialWindowSize: 16 * 1024 * 1024 } })
+    session.on('error', () => undefined)
+    sessions.add(session)
+    return session
   }
-  for await (const line of createInterface(program.stdout)) {
-    const url = /^ready (\S+)$/.exec(line)?.[1]
-    if (url === undefined) continue
-    const text = await readFile(kubeconfig, 'utf8')
-    const ca = Buffer.from(/certificate-authority-data: (\S+)/.exec(text)?.[1] ?? '', 'base64').toString()
-    const token = /token: (\S+)/.exec(text)?.[1] ?? ''
-    const open = (): ClientHttp2Session => {
-      const session = connect(url, { ca, settings: { initialWindowSize: 16 * 1024 * 1024 } })
-      session.on('error', () => undefined)
-      sessions.add(session)
-      return session
-    }
-    const session = open()
-    const request = async (method: string, path: string, sent: Sent = {}): Promise<Reply> =>
-      await send(session, method, path, token, sent)
-    return {
-      request,
-      open,
-      stop,
-      peakMib: async () => await readPeak(program.pid ?? 0),
-      isReady: async () => program.exitCode === null && (await request('GET', '/readyz')).status === 200,
-    }
+  const session = open()
+  const request = async (method: string, path: string, sent: Sent = {}): Promise<Reply> =>
+    await send(session, method, path, server.token, sent)
+  return {
+    request,
+    open,
+    peakMib: async () => await readPeak(server.pid),
+    isReady: async () => server.isRunning && (await request('GET', '/readyz')).status === 200,
+    async stop() {
+      for (const each of sessions) each.destroy()
+      // A blocked process does not handle SIGTERM.
+      await server.stop('SIGKILL')
+    },
   }
-  await stop()
-  throw new Error('bin/seamark apiserver ended before it was ready')
 }
 
 async function send(

@@ -3,6 +3,7 @@
  * makes sense, and the manager goes on with the others and keeps its lease.
  */
 import { type Client, type Cluster, configFromText, connect, Event, Lease, Secret } from '@seamark/kube'
+import { END, externalAddress, isStream, isWatch, node } from '@seamark/kit/scripted-nodes'
 import { type PeerExchange, startPeer } from '@seamark/kube/testing'
 import { DNSEndpoint } from '@seamark/operator'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -31,36 +32,14 @@ type Script = (exchange: PeerExchange) => void
 async function register(client: Client, name: string, script: Script): Promise<void> {
   const peer = await startPeer({ script })
   closes.push(peer.close)
-  const kubeconfig = JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'a',
-    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
-    clusters: [
-      {
-        name: 'a',
-        cluster: { server: peer.url, 'certificate-authority-data': Buffer.from(peer.caPem).toString('base64') },
-      },
-    ],
-    users: [{ name: 'a', user: { token: 't' } }],
-  })
   await client.create(Secret, {
     metadata: { namespace: 'manager', name, labels: { 'seamark.io/cluster': name } },
-    data: { kubeconfig: Buffer.from(kubeconfig).toString('base64') },
+    data: { kubeconfig: Buffer.from(peer.kubeconfig()).toString('base64') },
   })
 }
 
-const isStream = ({ url }: PeerExchange): boolean => url.searchParams.get('sendInitialEvents') === 'true'
-const isWatch = ({ url }: PeerExchange): boolean => url.searchParams.get('watch') === 'true'
-const END = { metadata: { resourceVersion: '9', annotations: { 'k8s.io/initial-events-end': 'true' } } }
-
-function node(name: string, addresses: unknown, version = 2): object {
-  const conditions = [{ type: 'Ready', status: 'True' }]
-  return { metadata: { name, uid: `uid-${name}`, resourceVersion: String(version) }, status: { addresses, conditions } }
-}
-const external = (address: string): object => ({ type: 'ExternalIP', address })
 const MANY = Array.from({ length: 70_000 }, (_, index) =>
-  external(`10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`),
+  externalAddress(`10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`),
 )
 
 /** Answers the first list as a stream of these nodes; what is sent later is up to the test. */
@@ -88,7 +67,8 @@ const HOSTILE: Readonly<Record<string, Script>> = {
     exchange.start()
     let sent = 0
     const more = (): void => {
-      for (let index = 0; index < 500; index++) exchange.frame('ADDED', node(`n${sent++}`, [external('192.0.2.66')]))
+      for (let index = 0; index < 500; index++)
+        exchange.frame('ADDED', node(`n${sent++}`, [externalAddress('192.0.2.66')]))
       if (sent < 60_000) setImmediate(more)
     }
     return more()
@@ -97,7 +77,7 @@ const HOSTILE: Readonly<Record<string, Script>> = {
   pages: (exchange) => {
     if (isWatch(exchange)) return exchange.reply(422, { kind: 'Status', reason: 'Invalid', code: 422 })
     const items = Array.from({ length: 500 }, (_, index) =>
-      node(`p${exchange.index}-${index}`, [external('192.0.2.67')]),
+      node(`p${exchange.index}-${index}`, [externalAddress('192.0.2.67')]),
     )
     const metadata = { resourceVersion: '5', continue: `page-${exchange.index}` }
     return exchange.reply(200, { kind: 'NodeList', apiVersion: 'v1', metadata, items })
@@ -128,11 +108,11 @@ it('hostile members do not end the manager, and others are followed', { timeout:
       node('bad1', 'text'),
       node('bad2', [null, { type: 'ExternalIP', address: 7 }]),
       { metadata: { name: 'bad3', labels: 5 }, status: { conditions: 5, addresses: {} } },
-      node('fine', [external('198.51.100.7')]),
+      node('fine', [externalAddress('198.51.100.7')]),
     ])(exchange),
   )
   const streams: PeerExchange[] = []
-  await register(client, 'good', streaming([node('n', [external('192.0.2.1')])], streams))
+  await register(client, 'good', streaming([node('n', [externalAddress('192.0.2.1')])], streams))
   await expect.poll(async () => targetsOf('good'), { timeout: 60_000 }).toBe('192.0.2.1')
   await expect.poll(async () => targetsOf('types'), { timeout: 60_000 }).toBe('198.51.100.7')
   const reasons = async (): Promise<string[]> => {
@@ -142,8 +122,8 @@ it('hostile members do not end the manager, and others are followed', { timeout:
   }
   // A line without an end is no object: that member only cannot be read.
   await expect.poll(reasons, { timeout: 60_000 }).toEqual(['endless', 'huge', 'pages'])
-  // While all of this goes on, a change of the good one is followed.
-  streams.at(-1)?.frame('MODIFIED', node('n', [external('192.0.2.1'), external('192.0.2.2')], 10))
+  // Meanwhile a change of the good one is followed.
+  streams.at(-1)?.frame('MODIFIED', node('n', [externalAddress('192.0.2.1'), externalAddress('192.0.2.2')], 10))
   await expect.poll(async () => targetsOf('good'), { timeout: 60_000 }).toBe('192.0.2.1,192.0.2.2')
   for (const name of Object.keys(HOSTILE)) expect(await targetsOf(name)).toBe('')
   const { spec } = await client.get(Lease, 'manager/seamark')

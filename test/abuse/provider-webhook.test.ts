@@ -1,4 +1,4 @@
-/** The shipped `seamark provider webhook` with very large requests: it goes on answering, and its memory is bounded. */
+/** The shipped `seamark provider webhook` with very large requests: it continues to answer, and its memory is bounded. */
 import { writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

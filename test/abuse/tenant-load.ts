@@ -3,7 +3,7 @@
  * that requests very many endpoints at once, and another that changes one record again and again meanwhile. Prints what
  * happened as one line of JSON.
  *
- * Arguments: endpoints of the greedy namespace, records.dnsEndpoints.maxPerNamespace, and `before` when the endpoints are there
+ * Arguments: endpoints of the namespace that requests most, records.dnsEndpoints.maxPerNamespace, and `before` when the endpoints are there
  * before the manager starts, which plans whole zones then.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'

@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { type Client, configFromText, connect, Namespace } from '@seamark/kube'
 import { DNSLoadBalancer, DNSLoadBalancerEndpoint, loadBalancerCrds } from '@seamark/operator'
 import { startEmbeddedPlane } from '../integration/apiserver/embedded-server.ts'
-import { runProbes, Subject } from './balance/programs.ts'
+import { after, runProbes, startSubject } from './balance/programs.ts'
 import { type Figure, shared } from './figure.ts'
 
 const MANY = 10_000
@@ -111,13 +111,12 @@ async function measureScale(count: number): Promise<Scale> {
   try {
     await user.client.create(Namespace, { metadata: { name: 'garden' } })
     await createObjects(user.client, count, endpoints.port)
-    const first = await Subject.start(...args)
+    const first = await startSubject(...args)
     await untilConverged(user.client, count)
-    // Not at `settled`: that does not wait longer than a minute.
     const { cpuSeconds } = await first.stop()
-    const second = await Subject.start(...args)
-    const { wallSeconds } = await second.until('decided')
-    await second.until('idle', wallSeconds + SETTLE_SECONDS)
+    const second = await startSubject(...args)
+    const { wallSeconds } = await second.until(after('decided'))
+    await second.until(after('idle', wallSeconds + SETTLE_SECONDS))
     const { writes } = await second.stop()
     return { cpuPerBalancer: cpuSeconds / count, restartSeconds: wallSeconds, restartWrites: writes }
   } finally {

@@ -78,7 +78,7 @@ async function planAndApply(
   return applied
 }
 
-/** A zone of n owned names, made once through the front door. */
+/** A zone of n owned names, made once with the executor. */
 async function fill(provider: Provider, count: number): Promise<void> {
   const applied = await planAndApply(
     engineOn(provider),
@@ -97,7 +97,7 @@ const fullZone = shared(async () => {
 async function planSeconds(): Promise<number> {
   const provider = await fullZone(0)
   const engine = engineOn(provider)
-  // One in a hundred changes; the rest is compared, its markers read, its owner judged.
+  // One in a hundred changes; the rest is compared, its markers read, its owner checked.
   const desired = Array.from({ length: 100_000 }, (_, index) =>
     desiredRecord(index, index % 100 === 0 ? '192.0.2.2' : '192.0.2.1', '2'),
   )

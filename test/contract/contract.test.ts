@@ -3,13 +3,9 @@
  * program `bin/seamark apiserver`, and a real kube-apiserver when available. Where they differ, kube-apiserver is the
  * reference.
  */
-import { spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { createApiServer } from '@seamark/apiserver'
 import { needs } from '@seamark/kit'
+import { startShippedApiServer } from '@seamark/kit/shipped-apiserver'
 import { ControlPlane } from '@seamark/kube/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CaseContext } from './case.ts'
@@ -45,29 +41,8 @@ function embedded(name: string, connect: (server: ReturnType<typeof createApiSer
 
 /** `bin/seamark apiserver`, accessed with the kubeconfig that it writes. */
 async function startProgram(): Promise<Server> {
-  const folder = await mkdtemp(join(tmpdir(), 'seamark-contract-'))
-  const kubeconfig = join(folder, 'kubeconfig')
-  const program = spawn(
-    join(import.meta.dirname, '../../bin/seamark'),
-    ['apiserver', '--listen', '127.0.0.1:0', '--kubeconfig', kubeconfig],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  )
-  const exited = new Promise<void>((resolve) => program.once('exit', () => resolve()))
-  const stop = async (): Promise<void> => {
-    program.kill('SIGTERM')
-    await exited
-    await rm(folder, { recursive: true, force: true })
-  }
-  for await (const line of createInterface(program.stdout)) {
-    const url = /^ready (\S+)$/.exec(line)?.[1]
-    if (url === undefined) continue
-    const text = await readFile(kubeconfig, 'utf8')
-    const ca = Buffer.from(/certificate-authority-data: (\S+)/.exec(text)?.[1] ?? '', 'base64').toString()
-    const token = /token: (\S+)/.exec(text)?.[1] ?? ''
-    return { transport: withHeaders(http2(url, { ca }), { authorization: `Bearer ${token}` }), stop }
-  }
-  await stop()
-  throw new Error('bin/seamark apiserver ended before it was ready')
+  const { url, ca, token, stop } = await startShippedApiServer()
+  return { transport: withHeaders(http2(url, { ca }), { authorization: `Bearer ${token}` }), stop }
 }
 
 const drivers: Driver[] = [

@@ -36,7 +36,7 @@ import { getObject, listObjects } from './handlers/read.ts'
 import type { ApiObject } from './codec/object-shape.ts'
 import { Registry } from './resource/registry.ts'
 import { readRequestInfo, type RequestInfo } from './exchange/request-info.ts'
-import { keyFor, type Resource } from './resource/resource.ts'
+import { keyFor } from './resource/resource.ts'
 import {
   ApiError,
   badRequest,
@@ -49,12 +49,15 @@ import {
 } from './exchange/status.ts'
 import { type Durability, DurableSink } from './store/durability.ts'
 import type { RestoredCluster } from './data/data-directory.ts'
-import { Store, StoreRefusal } from './store/store.ts'
+import { StoreRefusal } from './store/store-refusal.ts'
+import { Store } from './store/store.ts'
 import { builtinStrategy } from './strategies/builtin-strategy.ts'
 import { serverVersion } from './version.ts'
 import { WatchHub } from './store/watch-hub.ts'
 import { watchObjects } from './handlers/watch.ts'
-import { createObject, ownFields, updateObject } from './handlers/write.ts'
+import { createObject, updateObject } from './handlers/write.ts'
+import { ownFields } from './handlers/field-ownership.ts'
+import { isAllowed, isRouted } from './handlers/routes.ts'
 import { bootstrap, bootstrapService } from './bootstrap.ts'
 import { Webhooks } from './admission/webhooks.ts'
 import { readConverter } from './crd/conversion.ts'
@@ -376,32 +379,4 @@ function refusal(info: RequestInfo, user: UserInfo): ApiError {
   const where = info.namespace === '' ? ' at the cluster scope' : ` in the namespace ${JSON.stringify(info.namespace)}`
   const why = `User ${who} cannot ${info.verb} resource ${JSON.stringify(resource)} in API group ${JSON.stringify(info.group)}${where}`
   return forbidden({ group: info.group, plural: info.resource }, info.name, why)
-}
-
-function subresourceVerbs(subresource: string): readonly string[] {
-  if (['token', 'eviction', 'binding'].includes(subresource)) return ['create']
-  if (subresource === 'log') return ['get']
-  if (['exec', 'attach', 'portforward'].includes(subresource)) return ['create', 'get']
-  return subresource === 'finalize' ? ['update'] : ['get', 'update', 'patch']
-}
-
-/**
- * Whether a resource is served at the path of a request. A Role of namespace A authorizes requests below
- * `/namespaces/A/`, so a cluster-scoped object must not be reachable there; the path of a Namespace object itself,
- * `/api/v1/namespaces/A`, is the only one that names a namespace without being inside of it.
- */
-function isRouted(resource: Resource, info: RequestInfo): boolean {
-  if (info.hasExtraSegments) return false
-  if (resource.namespaced) return info.isInNamespace || info.name === ''
-  if (info.isInNamespace) return false
-  return info.namespace === '' || (resource.group === '' && resource.plural === 'namespaces')
-}
-
-/** Whether a resource or subresource supports the verb. */
-function isAllowed(resource: Resource, info: RequestInfo): boolean {
-  if (info.subresource !== '') return subresourceVerbs(info.subresource).includes(info.verb)
-  if (info.name !== '' && info.verb === 'create') return false
-  if (info.name === '' && ['update', 'patch', 'get', 'delete'].includes(info.verb)) return false
-  if (resource.namespaced && info.namespace === '' && ['create', 'deletecollection'].includes(info.verb)) return false
-  return resource.verbs.includes(info.verb)
 }

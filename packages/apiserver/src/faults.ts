@@ -7,7 +7,8 @@
  */
 import type { Call } from './handlers/call.ts'
 import { ApiError, statusError } from './exchange/status.ts'
-import type { Page, Store } from './store/store.ts'
+import type { Page } from './store/collection.ts'
+import type { Store } from './store/store.ts'
 import type { Watcher, WatchEvent, WatchFaults, WatchInfo } from './store/watch-hub.ts'
 
 /** Undefined members match everything. */

@@ -4,7 +4,7 @@
  * notifications miss; so the content is read and compared.
  */
 import { readFile } from 'node:fs/promises'
-import { type Clock, type Logger, messageOf, sleep } from '@seamark/kube'
+import { type Clock, type Logger, messageOf, poll } from '@seamark/kube'
 import { type ConfigResult, listSettings, type LoadedConfig, valueAt } from '@seamark/operator'
 
 /** The kubelet itself takes up to a minute to update a mounted ConfigMap. */
@@ -26,13 +26,13 @@ export async function watchConfig(
   signal: AbortSignal,
 ): Promise<void> {
   let last = JSON.stringify({ kind: 'same' })
-  while (!signal.aborted) {
+  const compare = async (): Promise<undefined> => {
     const found = compareConfig(running, await readFile(path, 'utf8').then(parse, unreadable))
     const text = JSON.stringify(found)
     if (text !== last) report(found)
     last = text
-    await sleep(clock, pollMs, signal)
   }
+  await poll(compare, { clock, intervalMs: pollMs, signal })
 
   function report(found: ConfigComparison): void {
     if (found.kind === 'same') log.info({ path }, 'configuration file is again as the manager runs')

@@ -3,10 +3,11 @@
  * of its own.
  *
  * Guarantees: every replica serves; the holder of the Lease writes statuses, unless the manager observes or is paused. The
- * data plane goes on when the manager loses its Lease or the API server is gone; the manager is then started again beside it.
+ * data plane continues to serve when the manager loses its Lease or the API server is gone; the manager is then started again beside it.
  */
 import { GATEWAY_FIELD_MANAGER, BUILD_DEFAULTS, type BuildSettings, setUpGateway } from '@seamark/gateway'
 import {
+  Backoff,
   type Cluster,
   ConfigMap,
   KubeError,
@@ -14,7 +15,6 @@ import {
   manager,
   messageOf,
   type Manager,
-  sleep,
   systemClock,
   untilAborted,
 } from '@seamark/kube'
@@ -28,7 +28,8 @@ import {
   type KillSwitchControl,
   WriteRefused,
 } from '@seamark/operator'
-import { parseAddresses, parseListen } from './commands/gateway/gateway-flags.ts'
+import { announcing, envoyFlagsOf, envoyOptions, SETTING_NAMES } from './commands/gateway/envoy-flags.ts'
+import { parseAddresses, parseListen, parsePorts } from './commands/gateway/gateway-flags.ts'
 
 export interface GatewayCapability {
   readonly config: GatewayConfig
@@ -39,6 +40,9 @@ export interface GatewayCapability {
   readonly allowLoopback: boolean
   readonly namespace: string
   readonly log: Logger
+  /** To find the program envoy. */
+  readonly env: NodeJS.ProcessEnv
+  readonly stdout: Pick<NodeJS.WritableStream, 'write'>
   /** `HTTP-ADDRESS HTTPS-ADDRESS`, when the ports are open. */
   readonly onReady: (addresses: string) => void
 }
@@ -49,6 +53,19 @@ const RESTART_MS = 1_000
 
 export async function runGateway(options: GatewayCapability, signal: AbortSignal): Promise<void> {
   const { config, cluster, namespace, log, mode, isPaused } = options
+  const [http, https] = [
+    parseListen('gateway.httpListen', config.httpListen),
+    parseListen('gateway.httpsListen', config.httpsListen),
+  ]
+  const ports = parsePorts('gateway.listenerAddresses', config.listenerAddresses)
+  // Before anything runs: a setting that cannot be used ends the process.
+  const envoy = envoyOptions(
+    options,
+    envoyFlagsOf(config),
+    log,
+    [namespace, config.lease, config.httpListen],
+    SETTING_NAMES,
+  )
   const killSwitch = createKillSwitch(
     'unread',
     ...(mode === 'observe' ? ['observe'] : []),
@@ -59,14 +76,13 @@ export async function runGateway(options: GatewayCapability, signal: AbortSignal
   })
   const mgr = await manager({ cluster, fieldManager: GATEWAY_FIELD_MANAGER, log, grace: GRACE_MS })
   addPause(mgr, killSwitch, `${namespace}/${CONFIGURATION_OBJECT}`)
-  const [http, https] = [
-    parseListen('gateway.httpListen', config.httpListen),
-    parseListen('gateway.httpsListen', config.httpsListen),
-  ]
   setUpGateway(mgr, {
     settings: settingsOf(config, options.allowLoopback),
     http,
     https,
+    ports,
+    portOffset: config.listenerPortOffset,
+    ...(envoy !== undefined && { envoy: announcing(options.stdout, envoy) }),
     statusAddresses: parseAddresses(config.statusAddresses.join(',')),
     ...(config.service !== '' && { service: config.service }),
     lease: { lease: config.lease, namespace },
@@ -93,13 +109,17 @@ export async function keepRunning(
   signal: AbortSignal,
   clock = systemClock,
 ): Promise<void> {
+  const backoff = new Backoff({ clock, baseMs: RESTART_MS, limitMs: RESTART_MS, signal })
   for (;;) {
     try {
       return await start(signal)
     } catch (error) {
       if (!(error instanceof KubeError) || signal.aborted) throw error
-      log.error({ error: messageOf(error) }, 'the manager ended; it is started again, and the gateway goes on serving')
-      await sleep(clock, RESTART_MS, signal)
+      log.error(
+        { error: messageOf(error) },
+        'the manager ended; it is started again, and the gateway continues to serve',
+      )
+      await backoff.wait()
       if (signal.aborted) return
     }
   }
@@ -118,7 +138,7 @@ function settingsOf(config: GatewayConfig, allowsLoopback: boolean): BuildSettin
   }
 }
 
-/** Obeys `seamark.io/pause` of the manager's configuration object, as the other capabilities do. */
+/** Applies `seamark.io/pause` of the manager's configuration object, as the other capabilities do. */
 function addPause(mgr: Manager, killSwitch: KillSwitchControl, key: string): void {
   mgr.add('gateway-pause', async ({ signal }) => {
     const informer = mgr.cluster.informers.informer(ConfigMap)

@@ -28,7 +28,7 @@ export async function openCluster(io: Io, flags: KubeFlags, options: ConnectOpti
   }
 }
 
-/** Where the manager itself lives: a flag, the pod's own namespace, else undefined. */
+/** The namespace of the manager itself: a flag, the pod's own namespace, else undefined. */
 export async function ownNamespace(io: Io, given: string | undefined): Promise<string | undefined> {
   if (given !== undefined && given !== '') return given
   if (io.env['POD_NAMESPACE'] !== undefined && io.env['POD_NAMESPACE'] !== '') return io.env['POD_NAMESPACE']

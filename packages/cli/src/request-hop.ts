@@ -7,7 +7,7 @@ import {
   type RequestTrace,
   traceRequest,
 } from '@seamark/gateway'
-import { type Client, ConfigMap, Ingress, Namespace, NotFound, Secret, Service } from '@seamark/kube'
+import { type Client, ConfigMap, EndpointSlice, Ingress, Namespace, NotFound, Secret, Service } from '@seamark/kube'
 import { HTTPProxy, TLSCertificateDelegation } from '@seamark/kube/contour'
 import {
   BackendTLSPolicy,
@@ -33,6 +33,7 @@ const KINDS: readonly Kind[] = [
   BackendTLSPolicy,
   ReferenceGrant,
   Service,
+  EndpointSlice,
   Secret,
   ConfigMap,
   Namespace,
@@ -67,6 +68,7 @@ export function parseQuestion(
   return {
     protocol: protocol === 'https:' ? 'https' : 'http',
     authority: given.get('host') ?? url.host,
+    ...(url.port !== '' && { port: Number(url.port) }),
     target: `${url.pathname}${url.search}`,
     method,
     headers: Object.fromEntries(given),
@@ -79,7 +81,9 @@ export async function traceInCluster(
   signal: AbortSignal,
 ): Promise<RequestTrace> {
   const objects = await readObjects(client, signal)
-  return traceRequest(build(objects, BUILD_DEFAULTS), objects, question)
+  // Which addresses the gateway binds is not known here: every port counts as available.
+  const listen = { http: { host: '::', port: 0 }, https: { host: '::', port: 0 } }
+  return traceRequest(build(objects, { ...BUILD_DEFAULTS, listen }), objects, question, objects.list(EndpointSlice))
 }
 
 /** A kind that no CRD serves has no objects; one that may not be read is an error: its objects are unknown. */

@@ -20,6 +20,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   records: 'Settings of records:',
   wildcard: 'Settings of wildcard:',
   dns: 'Settings of the DNS server:',
+  gateway: 'Settings of the gateway:',
 }
 
 /** Longer lists of values are named in the description instead. */

@@ -3,10 +3,9 @@
  * its own plan and registry; rate limit, circuit breaker, time-out and kill switch are ours.
  */
 import { once } from 'node:events'
-import { messageOf } from '@seamark/kube'
+import { createLimiter, messageOf } from '@seamark/kube'
 import {
   createKillSwitch,
-  createLimiter,
   createProvider,
   createProviderCalls,
   type LoadedConfig,

@@ -17,7 +17,7 @@ export type { TransferredZone } from './secondary/transferred-zone.ts'
 export { FolderStore, type FolderStoreOptions } from './store/folder-store.ts'
 export { replay, type Replayed } from './store/replay.ts'
 export { deltaFrame, headFrame, snapshotFrames } from './store/zone-frames.ts'
-export { type ZoneChangeFunction, ZoneKeeper, type ZoneKeeperOptions } from './store/zone-keeper.ts'
+export { type ZoneChangeFunction, ZoneKeeper, type ZoneKeeperOptions } from './server/zone-keeper.ts'
 export type { StoredZone, ZoneStore } from './store/zone-store.ts'
 export { applyDelta, diffZones, type ZoneDelta, type ZoneRecord } from './zone/zone-delta.ts'
 export { type ServerAddress, serverText } from './client/udp-exchange.ts'
@@ -67,15 +67,10 @@ export { rdataFromText, rdataToText } from './wire/rdata/grammar.ts'
 export { groupRecords, type RRset, createRRset, recordText, type Resource } from './wire/record.ts'
 export type { Secondary, ZonePolicy } from './server/policy.ts'
 export type { RateLimitOptions } from './server/limits/ratelimit.ts'
-export {
-  createDnsServer,
-  type DnsServer,
-  type DnsServerCounters,
-  type DnsServerOptions,
-  type ListenAddress,
-  type Notice,
-  type RRsetHits,
-} from './server/server.ts'
+export { createDnsServer, type DnsServer, type DnsServerCounters, type DnsServerOptions } from './server/server.ts'
+export type { Notice } from './server/special-requests.ts'
+export type { RRsetHits } from './server/hits.ts'
+export type { ListenAddress } from './server/listen/listeners.ts'
 export { CAN_SHARE_PORT } from './server/threads/workers.ts'
 export { isNewer, nextSerial } from './zone/soa.ts'
 export { TSIG_ALGORITHMS, type TsigAlgorithm, TsigKey } from './wire/tsig.ts'

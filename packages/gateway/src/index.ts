@@ -1,5 +1,5 @@
 /** The public surface of @seamark/gateway. */
-export { build, type Build } from './build/build.ts'
+export { build, type Build, type GatewayPort } from './build/build.ts'
 export type { Finding } from './build/draft.ts'
 export { bootstrapOf, type BootstrapOptions } from './envoy/bootstrap.ts'
 export type { XdsServerFiles } from './envoy/credentials.ts'
@@ -8,7 +8,8 @@ export { type RequestQuestion, type RequestTrace, traceRequest } from './explain
 export { BUILD_DEFAULTS, CONTROLLER_NAME, type BuildSettings, type Objects } from './build/input.ts'
 export type { StatusIntent } from './build/status-intent.ts'
 export type * from './ir/model.ts'
-export { createProxy, type ListenAddress, type Proxy, type ProxyAddresses, type ProxyOptions } from './proxy/proxy.ts'
+export type { ListenAddress, ListenAddresses, ListenerId } from './ir/listen-addresses.ts'
+export { createProxy, type Proxy, type ProxyAddresses, type ProxyOptions } from './proxy/proxy.ts'
 export type { Endpoint, EndpointSource } from './proxy/clusters.ts'
 export { FIELD_MANAGER as GATEWAY_FIELD_MANAGER } from './controller/status-writer.ts'
 export { setUpGateway, type GatewayOptions } from './controller/set-up.ts'

@@ -16,6 +16,8 @@ export {
   type Condition,
 } from './object/conditions.ts'
 export { withController } from './object/owner.ts'
+export { type AdaptiveLimiter, createLimiter } from './adaptive-limiter.ts'
+export { poll } from './retry.ts'
 export * from './errors.ts'
 export { parseDurationMs, type Duration } from './duration.ts'
 export { sleep, systemClock, type Clock } from './clock.ts'

@@ -1,5 +1,5 @@
 /**
- * Addresses of a load balancer: what its status says, sorted into IPv4, IPv6 and host names, rendered canonically.
+ * Addresses of a load balancer from its status, sorted into IPv4, IPv6 and host names, rendered canonically.
  *
  * IPv6 is written by RFC 5952 and an IPv4-mapped address is an IPv4 one, as Go's `net.IP` has it: an equal address must give
  * equal text, or a take-over would rewrite every record.

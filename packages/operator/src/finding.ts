@@ -1,4 +1,4 @@
-/** Something a person should know about a source: one reason code and one sentence. `Warning` means they have to act. */
+/** A report about a source: one reason code and one sentence. `Warning`: somebody has to act. */
 import type { Reason } from './reasons.ts'
 
 export interface Finding {

@@ -23,7 +23,7 @@ export * from '@seamark/kube/contour'
 export * from './api/route.ts'
 export { AdmissionConfig } from './process/admission-config.ts'
 export { type AppOptions, runApp } from './process/app.ts'
-export type { GatewayConfig } from './process/gateway-config.ts'
+export { GatewayConfig } from './process/gateway-config.ts'
 export { gateWrites, WriteRefused } from './process/write-gate.ts'
 export * from './config.ts'
 export { FleetConfig, type FleetOptions } from './fleet/config.ts'
@@ -121,7 +121,12 @@ export {
 export { ProviderConfig } from './providers/config.ts'
 export { RecordsConfig } from './records/config.ts'
 export { configMapGuardStore } from './records/state/config-map-guard-store.ts'
-export { sourceOf, type DesiredRecords, desiredOf, desiredWithinLimits } from './records/sync/dns-endpoint-source.ts'
+export {
+  sourceOf,
+  type DesiredRecords,
+  desiredOf,
+  desiredWithinLimits,
+} from './records/sync/sources/dns-endpoint-source.ts'
 export { HELD_OBJECTS_STORE } from './records/state/held-objects.ts'
 export { HELD_ID_PREFIX } from './publish/guard/mass-guard.ts'
 export {
@@ -147,7 +152,6 @@ export { type HandOver, planAdoption, planExclusive, planRelease, planTransfer }
 export { approveCommand, heldMessage } from './records/plan/held-set.ts'
 export { type ApprovalReport, approveInStore } from './records/state/approve.ts'
 export { inverseOf } from './records/plan/inverse.ts'
-export { createLimiter } from './records/execute/rate-limiter.ts'
 export { createProviderCalls } from './records/execute/provider-calls.ts'
 export { createKillSwitch, isPausedBy, type KillSwitch, type KillSwitchControl } from './process/kill-switch.ts'
 export { openEngine, type OpenedEngine } from './records/open-engine.ts'
@@ -157,7 +161,7 @@ export { canonicalName, isInvalid, type ObservedRRset, type RRset, shown } from 
 export { dnsEndpointProvider } from './providers/dnsendpoint.ts'
 export { openRecordsStores, openStoreFolder, type RecordsStores } from './records/state/stores.ts'
 export { servedBy } from './records/sync/set-up.ts'
-export { type TenantRules, tenantRules } from './records/sync/tenant-rules.ts'
-export { checkSources } from './records/sync/source-check.ts'
+export { type TenantRules, tenantRules } from './records/sync/tenants/tenant-rules.ts'
+export { checkSources } from './records/sync/sources/source-check.ts'
 export { FIELD_MANAGER } from './process/field-manager.ts'
 export { CONFIGURATION_OBJECT, VERIFY_ANNOTATION, watchSwitches } from './process/switches.ts'

@@ -17,7 +17,7 @@ export interface ProductMetrics {
   shadowed(isDifferent: boolean): void
   /** Targets of a cluster's wildcard; undefined when the cluster is gone. */
   wildcardTargets(cluster: string, targets: number | undefined): void
-  /** The leaves of a root; replaces what was said about it before. */
+  /** The leaves of a root; replaces its earlier values. */
   leavesDecided(root: string, leaves: readonly { readonly cluster: string; readonly phase: string }[]): void
   driftCorrected(cluster: string): void
   /** Undefined when the cluster is gone. */

@@ -168,7 +168,7 @@ export const REASONS = {
   Serving: 'the leaf serves',
   WaitingForDns: 'DNS servers still answer the withdrawn leaf',
 
-  // providers: what a DNS service said
+  // providers: results of a DNS service
   CredentialsInvalid: 'the DNS service does not accept the credentials',
   OutcomeUnknown: 'the DNS service did not answer; what it did is read before anything is sent again',
   PermissionDenied: 'the credentials do not allow the call',

@@ -1,11 +1,11 @@
 /** A provider with injectable faults, and an executor around it with a manual clock. */
+import { createLimiter } from '@seamark/kube'
 import type { SetChange } from '../src/rrset/set-change.ts'
 import { type MemoryProvider, memoryProvider } from '../src/providers/memory.ts'
 import type { Capabilities, Provider } from '../src/providers/provider.ts'
 import { createExecutor, type Executor, type ExecutorOptions } from '../src/records/execute/executor.ts'
 import { type GuardStore, memoryGuardStore } from '../src/records/state/guard-state.ts'
 import { createKillSwitch } from '../src/process/kill-switch.ts'
-import { createLimiter } from '../src/records/execute/rate-limiter.ts'
 import { ZONE } from './plan-fixture.ts'
 import type { ObservedRRset } from '../src/rrset/rrset.ts'
 

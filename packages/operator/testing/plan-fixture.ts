@@ -49,14 +49,14 @@ export function owned(set: RRset, more: Partial<Marker> = {}): RRset[] {
   return [set, markerFor(set, more)]
 }
 
-export interface World extends Partial<Omit<PlanInput, 'view' | 'desired'>> {
+export interface PlanFixture extends Partial<Omit<PlanInput, 'view' | 'desired'>> {
   readonly observed?: readonly ObservedRRset[]
   readonly desired?: readonly Desired[]
   readonly registry?: RegistryOptions
 }
 
-export function inputOf(world: World): PlanInput {
-  const { observed = [], desired = [], registry = {}, ...rest } = world
+export function inputOf(fixture: PlanFixture): PlanInput {
+  const { observed = [], desired = [], registry = {}, ...rest } = fixture
   const key = rest.owner?.key
   const view = createZoneView(observed, { origin: ZONE, registry, ...(key !== undefined && { markerKey: key }) })
   const present = new Set(desired.map(({ source: from }) => from.uid))
@@ -80,8 +80,8 @@ export function inputOf(world: World): PlanInput {
   }
 }
 
-export function plan(world: World): Plan {
-  return planZone(inputOf(world))
+export function plan(fixture: PlanFixture): Plan {
+  return planZone(inputOf(fixture))
 }
 
 /** The zone after a plan was applied by an ideal provider. */
@@ -127,13 +127,13 @@ const nameContent = (label: string): fc.Arbitrary<RRset[]> =>
 
 const unique = (sets: readonly RRset[]): RRset[] => [...new Map(sets.map((set) => [setKey(set), set])).values()]
 
-export interface GeneratedWorld {
+export interface GeneratedPlanInput {
   readonly observed: readonly ObservedRRset[]
   readonly desired: readonly Desired[]
   readonly gone: ReadonlySet<string>
 }
 
-export const worlds: fc.Arbitrary<GeneratedWorld> = fc
+export const planFixtures: fc.Arbitrary<GeneratedPlanInput> = fc
   .record({
     zone: fc.tuple(...LABELS.map((label) => fc.option(nameContent(label), { nil: [] }))),
     desiredSets: fc.tuple(...LABELS.map((label) => fc.option(setOf(label), { nil: undefined }))),

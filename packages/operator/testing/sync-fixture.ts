@@ -9,9 +9,9 @@ import { type GuardStore, memoryGuardStore } from '../src/records/state/guard-st
 import type { Held } from '../src/records/sync/held-changes.ts'
 import { createKillSwitch } from '../src/process/kill-switch.ts'
 import { OWNER, ZONE } from './plan-fixture.ts'
-import type { TenantRules } from '../src/records/sync/tenant-rules.ts'
+import type { TenantRules } from '../src/records/sync/tenants/tenant-rules.ts'
 import { EngineLifetime } from '../src/records/sync/engine-lifetime.ts'
-import type { SyncReports } from '../src/records/sync/records-pass.ts'
+import type { SyncReports } from '../src/records/sync/events.ts'
 import { setUpSync, type SyncOptions } from '../src/records/sync/sync.ts'
 
 /** Every namespace may use every name, and is trusted. */

@@ -133,7 +133,7 @@ function diskFolder(): string {
   return join(root, 'dist')
 }
 
-/** etcd 3.4 always syncs, and does not know the flag. */
+/** etcd 3.4 always syncs, and does not have the flag. */
 function hasNoFsyncFlag(): boolean {
   return spawnSync(findProgram('etcd') ?? 'etcd', ['--help'], { encoding: 'utf8' }).stdout.includes('--unsafe-no-fsync')
 }

@@ -1,9 +1,8 @@
 /** The programs of the balance bench as child processes, and what they print. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
 import { join } from 'node:path'
 import { bundlePrograms } from '../bundle.ts'
+import { MeasuredProcess, outputOf } from '../measured-process.ts'
 
 let bundles: Promise<string> | undefined
 
@@ -22,11 +21,7 @@ export interface ProbeLoad {
 
 export async function runProbes(mode: 'bare' | 'ours', ...numbers: number[]): Promise<ProbeLoad> {
   const child = await start('probes', [mode, ...numbers.map(String)])
-  let text = ''
-  child.stdout?.on('data', (chunk: Buffer) => (text += chunk.toString()))
-  const [code] = (await once(child, 'close')) as [number]
-  if (code !== 0) throw new Error(`the ${mode} prober exited with ${code}`)
-  return JSON.parse(text) as ProbeLoad
+  return JSON.parse(await outputOf(child, `the ${mode} prober`)) as ProbeLoad
 }
 
 export interface Report {
@@ -37,41 +32,12 @@ export interface Report {
   readonly cpuSeconds: number
 }
 
-export class Subject {
-  readonly #child: ChildProcess
-  readonly #reports: Report[] = []
-  #hasExited = false
-  #wake: () => void = () => undefined
+/** `seamark dnslb` with its DNS server; see subject.ts. */
+export async function startSubject(...args: string[]): Promise<MeasuredProcess<Report>> {
+  return new MeasuredProcess(await start('subject', args))
+}
 
-  private constructor(child: ChildProcess) {
-    this.#child = child
-    if (child.stdout === null) throw new Error('the subject has no output')
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      this.#reports.push(JSON.parse(line) as Report)
-      this.#wake()
-    })
-    child.once('exit', () => {
-      this.#hasExited = true
-      this.#wake()
-    })
-  }
-
-  static async start(...args: string[]): Promise<Subject> {
-    return new Subject(await start('subject', args))
-  }
-
-  /** The first report of this sort after `sinceSeconds` of its life. */
-  async until(event: Report['event'], sinceSeconds = 0): Promise<Report> {
-    for (;;) {
-      const found = this.#reports.find((report) => report.event === event && report.wallSeconds > sinceSeconds)
-      if (found !== undefined) return found
-      if (this.#hasExited) throw new Error('the subject ended before it was done')
-      await new Promise<void>((resolve) => (this.#wake = resolve))
-    }
-  }
-
-  async stop(): Promise<Report> {
-    this.#child.kill('SIGTERM')
-    return this.until('stopped')
-  }
+/** Selects the first report of an event after `sinceSeconds` of the process' life. */
+export function after(event: Report['event'], sinceSeconds = 0): (report: Report) => boolean {
+  return (report) => report.event === event && report.wallSeconds > sinceSeconds
 }

@@ -50,7 +50,7 @@ await Promise.all(
 
 /**
  * The least it sleeps when no question is due; what becomes due meanwhile leaves late and counts so. Without this rest the
- * client keeps a core busy, and on a machine with two its answers wait whenever anything but the server wants to run.
+ * client keeps a core busy, and on a machine with two its answers wait whenever anything but the server runs.
  */
 const REST_MS = 0.1
 const never = new Int32Array(new SharedArrayBuffer(4))
@@ -83,7 +83,7 @@ const sentAt = performance.now()
 await new Promise((resolve) => setTimeout(resolve, DRAIN_MS))
 for (const socket of sockets) socket.close()
 
-// A question that was not answered has waited for ever.
+// A question that was not answered has an infinite latency.
 const counted = latencies.subarray(first)
 const percentile = (sorted: Float64Array, share: number) =>
   Math.min(Number.MAX_VALUE, sorted[Math.floor(sorted.length * share)] ?? Number.MAX_VALUE)

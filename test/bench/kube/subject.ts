@@ -48,7 +48,7 @@ function collect(): void {
   for (let round = 0; round < 4; round++) globalThis.gc?.()
 }
 
-/** Peak of resident memory from here on; Linux forgets the old peak when told to. */
+/** Peak of resident memory from here on; Linux resets the old peak on request. */
 function forgetPeak(): number {
   writeFileSync('/proc/self/clear_refs', '5')
   return residentBytes('VmHWM')

@@ -4,7 +4,7 @@
  */
 import { isReal, moveTo, startCluster } from './cluster.ts'
 import { MOVED_ADDRESS } from './objects.ts'
-import { measureLatency, occupyCore, runRaw, startEcho, Subject, type Usage } from './programs.ts'
+import { measureLatency, occupyCore, runRaw, startEcho, startSubject, type Usage } from './programs.ts'
 
 export interface Measurement {
   readonly converge: number
@@ -38,12 +38,12 @@ async function measureOurs(type: 'real' | 'embedded', sources: number) {
   const cluster = await startCluster(type)
   try {
     await runRaw(cluster.path, sources, 'proxies')
-    const first = await Subject.start(cluster.path, { step: sources })
+    const first = await startSubject(cluster.path, { step: sources })
     const converged = await first.until(({ writes }) => writes === 2 * sources)
     const { peakMb, stallMs } = await first.stop()
 
     const list = await runRaw(cluster.path, sources, 'list')
-    const second = await Subject.start(cluster.path, { sources, step: sources })
+    const second = await startSubject(cluster.path, { sources, step: sources })
     const decided = await second.until(({ event }) => event === 'decided')
     const movedAt = performance.now()
     await moveTo(cluster, MOVED_ADDRESS)
@@ -72,7 +72,7 @@ export async function convergeBusy(sources: number): Promise<number> {
     let ours: number
     try {
       await runRaw(cluster.path, sources, 'proxies')
-      const subject = await Subject.start(cluster.path, { step: sources })
+      const subject = await startSubject(cluster.path, { step: sources })
       ours = (await subject.until(({ writes }) => writes === 2 * sources)).wallSeconds
       await subject.stop()
     } finally {
@@ -112,7 +112,7 @@ export async function cpuFor(sources: number): Promise<number> {
   const cluster = await startCluster('embedded')
   try {
     await runRaw(cluster.path, sources, 'proxies')
-    const subject = await Subject.start(cluster.path, { step: sources })
+    const subject = await startSubject(cluster.path, { step: sources })
     const { cpuSeconds } = await subject.until(({ writes }) => writes === 2 * sources)
     await subject.stop()
     return cpuSeconds

@@ -5,8 +5,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { bundlePrograms } from '../bundle.ts'
+import { MeasuredProcess, outputOf } from '../measured-process.ts'
 
 export interface Usage {
   readonly wallSeconds: number
@@ -42,12 +42,7 @@ export async function start(
 
 /** What a program prints, once it has ended. */
 async function run(program: Program, ...args: string[]): Promise<string> {
-  const child = await start(program, [], args)
-  let text = ''
-  child.stdout?.on('data', (chunk: Buffer) => (text += chunk.toString()))
-  const [code] = (await once(child, 'close')) as [number]
-  if (code !== 0) throw new Error(`${program} ${args.join(' ')} exited with ${code}`)
-  return text
+  return outputOf(await start(program, [], args), `${program} ${args.join(' ')}`)
 }
 
 /** The raw loop, to its end. */
@@ -97,49 +92,12 @@ function launcherFlags(): string[] {
   return flags.split(' ')
 }
 
-/** Our manager, and what it reports. */
-export class Subject {
-  readonly #child: ChildProcess
-  readonly #reports: Report[] = []
-  #hasExited = false
-  #wake: () => void = () => undefined
-
-  private constructor(child: ChildProcess) {
-    this.#child = child
-    if (child.stdout === null) throw new Error('the subject has no output')
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      this.#reports.push(JSON.parse(line) as Report)
-      this.#wake()
-    })
-    child.once('exit', () => {
-      this.#hasExited = true
-      this.#wake()
-    })
-  }
-
-  /** Reports after every `step` writes; with `sources`, also when so many were decided. */
-  static async start(
-    kubeconfigPath: string,
-    { sources = 0, step }: { readonly sources?: number; readonly step: number },
-    flags: readonly string[] = [],
-  ): Promise<Subject> {
-    return new Subject(
-      await start('subject', [...launcherFlags(), ...flags], [kubeconfigPath, String(sources), String(step)]),
-    )
-  }
-
-  async until(isRight: (report: Report) => boolean): Promise<Report> {
-    for (;;) {
-      const found = this.#reports.find(isRight)
-      if (found !== undefined) return found
-      if (this.#hasExited) throw new Error('the subject ended before it was done')
-      await new Promise<void>((resolve) => (this.#wake = resolve))
-    }
-  }
-
-  /** The last report: peaks over its whole life. */
-  async stop(): Promise<Report> {
-    this.#child.kill('SIGTERM')
-    return this.until(({ event }) => event === 'stopped')
-  }
+/** Our manager; it reports after every `step` writes, and with `sources` also when so many were decided. */
+export async function startSubject(
+  kubeconfigPath: string,
+  { sources = 0, step }: { readonly sources?: number; readonly step: number },
+  flags: readonly string[] = [],
+): Promise<MeasuredProcess<Report>> {
+  const args = [kubeconfigPath, String(sources), String(step)]
+  return new MeasuredProcess(await start('subject', [...launcherFlags(), ...flags], args))
 }

@@ -6,14 +6,14 @@ import type { Seen, Step } from './step.ts'
 
 const untilMs = 10_000
 
-/** What a real server learns by a watch, and so a moment after the write: roles and admission configurations. */
+/** What a real server gets by a watch, and so a moment after the write: roles and admission configurations. */
 const LEARNED_LATER = /^\/apis\/(rbac\.authorization|admissionregistration)\.k8s\.io\//
 /** So many steps after such a write wait for it. */
 const WAITING_STEPS = 8
 
 /**
  * `METHOD path` of each step with the response, in order. With recorded statuses, a step that follows a change of roles or
- * of admission waits until a dry run has the recorded status, or its time is over: the server may learn the change late.
+ * of admission waits until a dry run has the recorded status, or its time is over: the change may reach the server late.
  */
 export async function runScript(
   script: readonly Step[],

@@ -11,33 +11,15 @@ import {
   Watch,
   type V1ConfigMap,
 } from '@kubernetes/client-node'
+import { BOAT, customResource } from '@seamark/kit/custom-resource'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startEmbeddedServer, type EmbeddedServer } from './embedded-server.ts'
 
 const namespace = 'default'
-const crd = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'boats.harbour.test' },
-  spec: {
-    group: 'harbour.test',
-    scope: 'Namespaced',
-    names: { plural: 'boats', singular: 'boat', kind: 'Boat' },
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: {
-          openAPIV3Schema: {
-            type: 'object',
-            properties: { spec: { type: 'object', properties: { length: { type: 'integer' } } } },
-          },
-        },
-      },
-    ],
-  },
-}
+const crd = customResource(BOAT, {
+  type: 'object',
+  properties: { spec: { type: 'object', properties: { length: { type: 'integer' } } } },
+})
 
 describe('@kubernetes/client-node', () => {
   let embedded: EmbeddedServer

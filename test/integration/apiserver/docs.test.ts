@@ -1,4 +1,4 @@
-/** What docs/apiserver.md shows is run as it stands there. */
+/** What docs/apiserver.md shows is run as it is written. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

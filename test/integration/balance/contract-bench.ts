@@ -142,7 +142,7 @@ async function openBench(
   const log = createLogger({ level: 'info', destination: { write: (line: string) => void lines.push(line) } })
   let offsetMs = 0
   const startedMs = systemClock.now()
-  // The wall clock stands still, so that no row depends on how long the others take.
+  // The wall clock is constant, so that no row depends on how long the others take.
   const clock = { ...systemClock, now: () => startedMs + offsetMs }
   const fieldManager = 'seamark-dnslb'
   const forbidden: string[] = []

@@ -591,7 +591,7 @@ const rows: readonly Row[] = [
       await bench.balancer('broken', { type: 'Round' })
       await bench.endpoint('broken-a', 'broken', { ipaddress: ONE })
       bench.advance(4 * 60_000)
-      // A change wakes the load balancer; by itself it would be at the end of the grace.
+      // A change requeues the load balancer, which otherwise would be reconciled at the end of the grace.
       await bench.target.patch(DNSLoadBalancer, 'web/brief', 'merge', { spec: { ttl: 61 } })
       await expect
         .poll(async () => bench.target.find(DNSLoadBalancerEndpoint, 'web/brief-old'), patience)

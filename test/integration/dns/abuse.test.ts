@@ -122,7 +122,7 @@ describe.skipIf(!needs('dnsperf')).each([
   })
 })
 
-/** A source whose packets and answers are counted, and which knows when the server has dealt with all it sent. */
+/** A source whose packets and answers are counted, and which detects when the server has processed all it sent. */
 class CountedSource {
   received = 0
   readonly #socket = createSocket('udp4')

@@ -1,5 +1,5 @@
 /**
- * dig as the oracle of presentation formats: generated records of every type that we know, served by us. What dig prints of
+ * dig as the oracle of presentation formats: generated records of every supported type, served by us. What dig prints of
  * them is what we print, and what we read from dig's text are the octets that we sent. One transfer carries them all.
  */
 import { execFile } from 'node:child_process'

@@ -121,7 +121,7 @@ export function generateZone(random: SeededRandom, index: number): GeneratedZone
   if (random.below(2) === 0) lines.push('@ IN A 192.0.2.99')
   const used: string[] = []
   const dnames: string[] = []
-  // Parents first: nothing may stand below a DNAME, which servers refuse in different ways.
+  // Parents first: nothing may be below a DNAME, which servers refuse in different ways.
   for (const owner of all.sort((a, b) => a.length - b.length)) {
     if (dnames.some((above) => isBelow(owner, above))) continue
     const isWild = owner.startsWith('*.')

@@ -109,7 +109,7 @@ describe.each(worldKinds)('examples/deploy/admission.yaml on $name', ({ isMissin
       const { data } = await client.get(Secret, 'seamark/seamark-admission')
       expect(new Set(injected.map(({ clientConfig }) => clientConfig.caBundle))).toEqual(new Set([data?.['ca.crt']]))
 
-      // What an object had before is not judged: it can be changed, and lose the name.
+      // What an object had before is not checked: it can be changed, and lose the name.
       expect(await create(endpoint('old', 'www.other.example.com', 'new.shop.example.com'))).toBe('admitted')
       expect(await create(endpoint('old', 'www.other.example.com', 'a.other.example.com'))).toContain(
         'a.other.example.com is not granted',

@@ -11,7 +11,7 @@ import { type Server, startEmbedded } from './world.ts'
 const RACES = 1000
 const CONCURRENT = 50
 
-/** A process whose caches know neither claims nor rivals yet: only the server decides. */
+/** A process whose caches contain neither claims nor competing roots yet: only the server decides. */
 function contextOf(client: unknown): { claims: Claims; ctx: Parameters<Claims['take']>[3] } {
   const manager = { index: (kind: unknown, name: string) => ({ kind, name }) }
   const claims = new Claims(manager as unknown as ConstructorParameters<typeof Claims>[0], () => true)

@@ -80,7 +80,7 @@ describe('the fleet under faults', () => {
     expect(await world.exists('us1', Ingress, 'shop/shop')).toBe(false)
     expect((await client.get(Ingress, 'shop/shop')).status?.loadBalancer?.ingress).toEqual([{ ip: '192.0.2.1' }])
     await restart()
-    // The last one is asked to drain: it stays, and says why.
+    // The last one is to drain: it stays, with a reason.
     await client.patch(Cluster, 'eu1', 'merge', { spec: { drain: { enabled: true } } })
     await expect.poll(async () => world.phases(), patience).toBe('eu1 Draining')
     await expect.poll(drains, patience).toEqual(['192.0.2.1 false'])

@@ -46,7 +46,7 @@ const Pod = kind<Pod>({ group: '', version: 'v1', kind: 'Pod', plural: 'pods', n
 
 const NODE = 'conformance'
 const NODE_ADDRESS = '10.77.0.1'
-/** Port of a container → the variable with which the echo server is told another one. */
+/** Port of a container → the variable that sets another one in the echo server. */
 const CONTAINER_PORTS: Readonly<Record<number, readonly string[]>> = {
   3000: ['HTTP_PORT', 'TCP_PORT'],
   3001: ['H2C_PORT'],

@@ -1,6 +1,6 @@
 /**
  * The conformance suite of the Gateway API against `seamark gateway` with the built-in proxy, on a kube-apiserver, in a network
- * namespace of its own. It takes some ten minutes: it runs with SEAMARK_GATEWAY_CONFORMANCE=1 where Go and the suite are found
+ * namespace of its own. It takes minutes, most of them to compile the suite: it runs with SEAMARK_GATEWAY_CONFORMANCE=1 where Go and the suite are found
  * (docs/gateway-conformance.md says how to get it); its report goes to the file that SEAMARK_GATEWAY_REPORT names.
  */
 import { spawn, spawnSync } from 'node:child_process'
@@ -19,8 +19,10 @@ const crds = join(modules, `sigs.k8s.io/gateway-api@${VERSION}/config/crd/standa
 const hasSuite = existsSync(join(modules, `sigs.k8s.io/gateway-api/conformance@${VERSION}`)) && existsSync(crds)
 const canRun = hasPrograms && hasSuite && spawnSync('unshare', ['--net', 'true']).status === 0
 
+/** The module of the suite leaves the version of the API open: it is built beside it. */
 const MODULE = `module conformance
 go 1.25
+require sigs.k8s.io/gateway-api ${VERSION}
 require sigs.k8s.io/gateway-api/conformance ${VERSION}
 `
 const PROGRAM = `package conformance

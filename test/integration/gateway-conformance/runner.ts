@@ -74,9 +74,12 @@ async function provision(cluster: Cluster, kubeconfig: string, signal: AbortSign
     .reconcile(async (gateway) => {
       const key = keyOf(gateway)
       if (instances.has(key)) return
-      const portOf = (...protocols: string[]) =>
-        gateway.spec?.listeners?.find(({ protocol }) => protocols.includes(protocol))?.port
-      const ports = { http: portOf('HTTP') ?? 80, https: portOf('HTTPS', 'TLS') ?? 443 }
+      // The main ports as they are; the gateway binds the others as they are.
+      const portOf = (usual: number, ...protocols: string[]) => {
+        const found = (gateway.spec?.listeners ?? []).filter(({ protocol }) => protocols.includes(protocol))
+        return found.some(({ port }) => port === usual) ? usual : (found[0]?.port ?? usual)
+      }
+      const ports = { http: portOf(80, 'HTTP'), https: portOf(443, 'HTTPS', 'TLS') }
       instances.set(key, await startGateway(kubeconfig, key, `10.77.9.${++count}`, ports))
     })
   try {

@@ -1,4 +1,4 @@
-/** GatewayClass is not among the kinds that the playground serves; where the upstream CRDs are absent a small one stands in. */
+/** GatewayClass is not among the kinds that the playground serves; where the upstream CRDs are absent, a small one is used. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { HTTPProxy } from '@seamark/kube/contour'
+import { BUSY_PORT_SCENARIO } from './port-scenarios.ts'
 import type { Scenario } from './scenarios.ts'
 import type { World } from './world.ts'
 
@@ -141,4 +142,6 @@ export const ENVOY_SCENARIOS: readonly Scenario[] = [
       })
     },
   },
+  // After the check that nothing was rejected.
+  BUSY_PORT_SCENARIO,
 ]

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { needs } from '@seamark/kit'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { ENVOY_SCENARIOS } from './envoy-scenarios.ts'
-import { SCENARIOS } from './scenarios.ts'
+import { BUILT_IN_SCENARIOS, SCENARIOS } from './scenarios.ts'
 import { POD_ADDRESSES } from './world.ts'
 
 /** A container may have the program and not the right. */
@@ -50,12 +50,12 @@ async function runInNamespace(server: string, dataPlane: string): Promise<Map<st
 }
 
 const suites = [
-  { server: 'embedded', dataPlane: 'built-in', isMissing: false, scenarios: SCENARIOS },
+  { server: 'embedded', dataPlane: 'built-in', isMissing: false, scenarios: BUILT_IN_SCENARIOS },
   {
     server: 'kube-apiserver',
     dataPlane: 'built-in',
     isMissing: !needs('kube-apiserver', 'etcd'),
-    scenarios: SCENARIOS,
+    scenarios: BUILT_IN_SCENARIOS,
   },
   {
     server: 'embedded',

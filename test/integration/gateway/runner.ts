@@ -12,7 +12,7 @@ import { startEmbeddedServer } from '../apiserver/embedded-server.ts'
 import { findProgram } from '@seamark/kit'
 import { gatewayClassCrd } from './crds.ts'
 import { ENVOY_SCENARIOS } from './envoy-scenarios.ts'
-import { SCENARIOS } from './scenarios.ts'
+import { BUILT_IN_SCENARIOS, SCENARIOS } from './scenarios.ts'
 import { World } from './world.ts'
 
 const definitions = [...crds(), ...gatewayClassCrd()]
@@ -42,7 +42,7 @@ if (dataPlane === 'envoy')
   world.gatewayFlags = [`--envoy=${findProgram('envoy') ?? ''}`, `--envoy-directory=${join(folder, 'envoy')}`]
 try {
   await world.startGateway()
-  for (const { name, run } of dataPlane === 'envoy' ? [...SCENARIOS, ...ENVOY_SCENARIOS] : SCENARIOS) {
+  for (const { name, run } of dataPlane === 'envoy' ? [...SCENARIOS, ...ENVOY_SCENARIOS] : BUILT_IN_SCENARIOS) {
     let error: string | undefined
     try {
       await run(world)

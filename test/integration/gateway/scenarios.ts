@@ -8,6 +8,7 @@ import { Gateway, GatewayClass, HTTPRoute } from '@seamark/kube/gateway-api'
 import type { Kind, Obj } from '@seamark/kube/object'
 import { parseAllDocuments } from 'yaml'
 import { checkAnswers } from './answers.ts'
+import { BUSY_PORT_SCENARIO, PORT_SCENARIO } from './port-scenarios.ts'
 import type { World } from './world.ts'
 
 export interface Scenario {
@@ -331,6 +332,7 @@ export const SCENARIOS: readonly Scenario[] = [
       equal(await world.upgrade(host, '/'), '403')
     },
   },
+  PORT_SCENARIO,
   {
     name: 'a restart on the same objects writes nothing',
     async run(world) {
@@ -358,3 +360,5 @@ export const SCENARIOS: readonly Scenario[] = [
     },
   },
 ]
+
+export const BUILT_IN_SCENARIOS: readonly Scenario[] = [...SCENARIOS, BUSY_PORT_SCENARIO]

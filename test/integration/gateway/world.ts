@@ -46,6 +46,8 @@ export interface Ask {
   readonly isTls?: boolean
   /** Over TLS. @default the host */
   readonly serverName?: string
+  /** @default that of the main listener */
+  readonly port?: number
 }
 
 /** An echo server with a name; `behave` may replace its answers. */
@@ -255,13 +257,16 @@ export class World {
     body,
     isTls = false,
     serverName = host,
+    port,
   }: Ask): Promise<Answer> {
-    const socket = isTls ? await this.connectTls(serverName) : undefined
+    const at = port === undefined ? {} : { port }
+    const socket = isTls ? await this.connectTls(serverName, at) : undefined
     try {
       return await new Promise<Answer>((resolve, reject) => {
         const request = httpRequest(
           {
             ...this.http,
+            ...at,
             method,
             path,
             headers: { host, ...headers },
@@ -292,11 +297,17 @@ export class World {
 
   async connectTls(
     serverName: string | undefined,
-    options: { alpn?: string[]; minVersion?: 'TLSv1.2' | 'TLSv1.3'; maxVersion?: 'TLSv1.2' | 'TLSv1.3' } = {},
+    options: {
+      alpn?: string[]
+      minVersion?: 'TLSv1.2' | 'TLSv1.3'
+      maxVersion?: 'TLSv1.2' | 'TLSv1.3'
+      port?: number
+    } = {},
   ): Promise<TLSSocket> {
     return await new Promise((resolve, reject) => {
       const socket = connectTls({
         ...this.https,
+        ...(options.port !== undefined && { port: options.port }),
         ...(serverName !== undefined && { servername: serverName }),
         ca: this.authority.certPem,
         ...(serverName === undefined && { rejectUnauthorized: false }),

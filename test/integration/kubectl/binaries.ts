@@ -3,7 +3,7 @@
  * user's configuration.
  *
  * Looked for in SEAMARK_KUBECTL (paths, separated as in PATH), then as any other program (@seamark/kit), then beside
- * each of these as `kubectl.1.NN`, which is how cloud command lines install several. What cannot say its version is not
+ * each of these as `kubectl.1.NN`, which is how cloud command lines install several. A program without a version is not
  * a kubectl. SEAMARK_KUBECTL_EXTREMES=1 takes only the oldest and the newest, where time is short (CI).
  */
 import { execFileSync, spawn } from 'node:child_process'

@@ -44,7 +44,7 @@ describe.skipIf(kubectls.length === 0).each(targets)('kubectl on $name', ({ star
   })
 })
 
-/** A real server looks after its addresses every few minutes and tells in Events what it found: not what is asked for here. */
+/** A real server checks its addresses every few minutes and reports them in Events, which are not part of these commands. */
 async function forgetRepairs({ request }: Target): Promise<void> {
   const selector = encodeURIComponent('source=ipallocator-repair-controller')
   const { status } = await request('DELETE', `/api/v1/namespaces/default/events?fieldSelector=${selector}`)
@@ -60,7 +60,7 @@ async function watch(home: Home, target: Target, line: string, until: RegExp) {
   return outcome
 }
 
-/** Changes cm1 again and again, so that a watch has something to say whenever it begins; then takes the change back. */
+/** Changes cm1 again and again, so that a watch has events whenever it begins; then takes the change back. */
 async function touch({ request }: Target, signal: AbortSignal): Promise<void> {
   const path = '/api/v1/namespaces/default/configmaps/cm1'
   const type = 'application/merge-patch+json'

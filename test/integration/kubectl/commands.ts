@@ -1,7 +1,7 @@
 /**
  * What a person types and what kubectl prints, in the order it is typed: later commands work on what earlier ones made.
  *
- * The outputs are those of kube-apiserver 1.36; `below` gives what an older kubectl prints or does not know, the lowest
+ * The outputs are those of kube-apiserver 1.36; `below` gives what an older kubectl prints or does not support, the lowest
  * bound that holds wins. Placeholders are explained in pattern.ts.
  */
 export interface Expected {

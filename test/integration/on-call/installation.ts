@@ -149,7 +149,7 @@ records:
     return (await fetch(`http://${this.#metrics}/metrics`)).text()
   }
 
-  /** The DNS server goes away, and comes back with what it served. */
+  /** The DNS server stops, and starts again with what it served. */
   async stopDns(): Promise<void> {
     this.#zones = [...this.#dns.zones()]
     await this.#dns.close()

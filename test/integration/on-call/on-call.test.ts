@@ -1,4 +1,4 @@
-/** docs/on-call.md, played word for word: what it says you see, what it tells you to type, what then happens. */
+/** docs/on-call.md, run as it is written: the outputs that it shows, the commands that it gives, and their effects. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DNSEndpoint } from '@seamark/operator'

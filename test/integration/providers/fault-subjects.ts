@@ -36,7 +36,7 @@ const awsCredentials = { accessKeyId: 'AKIAEXAMPLE', secretAccessKey: `${CANARY}
 export interface FaultSubject {
   /** Through the faults. */
   readonly provider: Provider
-  /** Past them: what really stands in the zone. */
+  /** Bypasses them: what is really in the zone. */
   readonly direct: Provider
   readonly zone: ProviderZone
   readonly faults: Faults
@@ -254,7 +254,7 @@ async function startMotoRoute53(): Promise<FaultSubject> {
   const moto = await startMoto(ZONE, awsCredentials)
   const { proxy, url } = await proxyOf(moto.endpoint)
   const options = { credentials: awsCredentials, requestsPerSecond: 100 }
-  // moto keeps half a batch and takes a CREATE of what exists: it stands for a service without transactions.
+  // moto keeps half a batch and takes a CREATE of what exists: it serves as a service without transactions.
   const lax = (provider: Provider): Provider => ({
     ...provider,
     capabilities: { ...provider.capabilities, isAtomic: false, comparesAndSwaps: false },

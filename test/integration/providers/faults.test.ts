@@ -6,7 +6,7 @@
 import {
   compareSets,
   createZoneView,
-  type GeneratedWorld,
+  type GeneratedPlanInput,
   markedSet,
   markerName,
   type ObservedRRset,
@@ -15,7 +15,7 @@ import {
   printSet,
   record,
   want,
-  worlds,
+  planFixtures,
 } from '@seamark/operator/testing'
 import { type Clock, systemClock } from '@seamark/kube'
 import {
@@ -40,7 +40,7 @@ const signal = new AbortController().signal
 const DOWN = ['OutcomeUnknown', 'ProviderUnavailable', 'TransferRefused', 'Stale']
 const TYPES = ['A', 'AAAA', 'CNAME', 'TXT']
 
-/** A new process: it knows nothing but the zone. */
+/** A new process: it has no state but the zone. */
 function engineOn(subject: FaultSubject): Engine {
   return createEngine({
     providers: [subject.provider],
@@ -81,7 +81,7 @@ async function dump(subject: FaultSubject): Promise<string[]> {
     .map(printSet)
 }
 
-/** Every item stands in the zone, with its marker beside it. */
+/** Every item is in the zone, with its marker. */
 async function expectPublished(subject: FaultSubject, desired: readonly Desired[]): Promise<void> {
   const names = desired.flatMap(({ set }) => [set.name, markerName(set.name, set.type)])
   const found = await subject.direct.read(subject.zone, new Set(names), signal)
@@ -232,7 +232,7 @@ for (const kind of faultSubjects) {
     it.skipIf(never('hold-foreign'))(
       'T15: what is not ours is byte for byte as it was, in generated zones',
       async () => {
-        const generated = fc.sample(worlds, { numRuns: kind.zones, seed: 15 })
+        const generated = fc.sample(planFixtures, { numRuns: kind.zones, seed: 15 })
         for (const world of generated) await expectForeignUntouched(subject, world)
       },
     )
@@ -250,7 +250,7 @@ for (const kind of faultSubjects) {
         await doomed.vanish?.()
         const seen = await plan(engine, desired)
         expect(seen.plans).toEqual([])
-        // Knot says of a zone it does not have that it does not know the key.
+        // For a zone that it does not have, Knot answers that the key is unknown.
         expect(['ZoneNotFound', 'TransferRefused', 'CredentialsInvalid']).toContain(seen.unread[0]?.code)
         const fresh = await plan(engineOn(doomed), desired)
         expect(fresh.plans).toEqual([])
@@ -261,8 +261,8 @@ for (const kind of faultSubjects) {
   })
 }
 
-/** Puts a generated zone there, plans and applies, looks at everything that is not ours, and cleans up. */
-async function expectForeignUntouched(subject: FaultSubject, world: GeneratedWorld): Promise<void> {
+/** Puts a generated zone there, plans and applies, checks everything that is not ours, and cleans up. */
+async function expectForeignUntouched(subject: FaultSubject, world: GeneratedPlanInput): Promise<void> {
   await subject.renew?.()
   const { direct, zone } = subject
   const observed: ObservedRRset[] = world.observed
@@ -285,7 +285,7 @@ async function expectForeignUntouched(subject: FaultSubject, world: GeneratedWor
   const foreign = observed.filter((set) => {
     const subjectOf = markedSet(set.name) ?? set
     if (ownershipOf(view, subjectOf.name, subjectOf.type, OWNER).kind === 'ours') return false
-    // A registry entry kept since an adoption goes with the record it speaks of.
+    // A registry entry kept since an adoption is deleted with its record.
     return set.type !== 'TXT' || markedSet(set.name) !== undefined
   })
   await sync(engineOn(subject), world.desired, [...world.gone])

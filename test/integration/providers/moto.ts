@@ -53,7 +53,7 @@ export async function startMoto(
   }
 }
 
-/** A free port may be taken by another process before moto, which is slow to start, listens: it says so by ending. */
+/** A free port may be taken by another process before moto, which is slow to start, listens: it then exits. */
 async function launch(): Promise<{ endpoint: string; close: () => Promise<void> }> {
   for (let attempt = 0; attempt < 5; attempt++) {
     const port = await freePort()

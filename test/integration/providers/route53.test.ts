@@ -26,7 +26,7 @@ describeProvider('Route 53, a strict fake', true, async () => {
 describeProvider('Route 53, moto', needs('moto_server'), async () => {
   const moto = await startMoto(ZONE, credentials)
   const provider = awsProvider({ name: 'aws', credentials, endpoint: moto.endpoint })
-  // moto takes a CREATE of what exists and keeps half a batch: the strict fake stands for those rules.
+  // moto takes a CREATE of what exists and keeps half a batch: the strict fake implements those rules.
   const lax: Provider = {
     ...provider,
     capabilities: { ...provider.capabilities, isAtomic: false, comparesAndSwaps: false },

@@ -81,7 +81,7 @@ describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMis
   })
   afterAll(async () => world?.[Symbol.asyncDispose]())
 
-  /** Everything contour-plus can be asked for, once. */
+  /** Everything that contour-plus can publish, once. */
   async function createProxies(): Promise<void> {
     await bench.proxy()
     await bench.proxy({

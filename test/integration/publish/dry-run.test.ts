@@ -1,4 +1,4 @@
-/** `--dry-run` on API servers: it reads, tells, and writes nothing. */
+/** `--dry-run` on API servers: it reads, reports, and writes nothing. */
 import { DNSEndpoint, dropIn, dryRun, HTTPProxy, summarize } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
 import { createLoadBalancer, createNamespace, crdsInUse, worldKinds } from './world.ts'

@@ -1,6 +1,6 @@
 /**
  * What must not happen by mistake: addresses and Services that go away for a while, a configuration that would retarget or
- * prune most of what is published, a pause. Run like publish-scenarios.ts.
+ * prune most of what is published, a pause. Run like scenarios.ts.
  */
 import { ConfigMap, Service } from '@seamark/kube'
 import { approveInStore, configMapGuardStore, HELD_OBJECTS_STORE, HTTPProxy } from '@seamark/operator'

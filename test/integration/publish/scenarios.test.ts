@@ -1,4 +1,4 @@
-/** Every scenario of publish-scenarios.ts, publish-sources.ts and publish-guards.ts, on the embedded API server and on a real one. */
+/** Every scenario of scenarios.ts, sources.ts and guards.ts, on the embedded API server and on a real one. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Bench } from './bench.ts'
 import { guardScenarios } from './guards.ts'

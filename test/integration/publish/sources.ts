@@ -1,6 +1,6 @@
 /**
  * Sources beyond Contour's through the same decision, one scenario each: child names, addresses, certificates, and what
- * stays when a status is partly invalid or an address goes away. Run like publish-scenarios.ts.
+ * stays when a status is partly invalid or an address is removed. Run like scenarios.ts.
  */
 import { Ingress, Service } from '@seamark/kube'
 import type { Obj } from '@seamark/kube/object'

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { Bench } from './bench.ts'
 import { worldKinds } from './world.ts'
 
-/** On it no timer of seconds ever ends: who waits for one waits for ever. */
+/** On it no timer of seconds ends, so code that waits for one never continues. */
 const withoutLongTimers: Clock = {
   ...systemClock,
   after: (ms, run) => systemClock.after(ms >= 5_000 ? 2 ** 30 : ms, run),

@@ -225,7 +225,7 @@ async function startUserCluster(): Promise<UserCluster> {
 
 /** Counts writes when they are sent: another client can see the object before the response has arrived. */
 function countWrites(cluster: Cluster, writes: Writes): Cluster {
-  const { guardWrites } = cluster
+  const guardWrites = cluster.guardWrites.bind(cluster)
   cluster.guardWrites = (check) => {
     guardWrites((write) => {
       check(write)

@@ -2,17 +2,14 @@
  * Adopt, undo, release and transfer with ExternalDNS' registry: how much is owned is right after each of them, because the
  * limits of the guards are shares of it. On our own DNS server, with the guard state in a folder.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createDnsServer, createZone, type DnsServer, fqdn, createRRset, TsigKey } from '@seamark/dns'
+import { createRRset, fqdn } from '@seamark/dns'
 import { fileGuardStore } from '@seamark/operator'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type CommandZone, startCommandZone } from './command-zone.ts'
 import { runCommand } from './run-command.ts'
 
-const secret = Buffer.from('canary-tsig-secret-of-32-octets!').toString('base64')
-const env = { TSIG_SECRET: secret }
-const key = new TsigKey('seamark', 'hmac-sha256', secret)
 const origin = fqdn('example.com.')
 const NAMES = Array.from({ length: 58 }, (_, index) => `n${index}`)
 
@@ -28,16 +25,14 @@ spec: { endpoints: [{ dnsName: ${name}.example.com, recordType: A, recordTTL: 60
     .join('---\n')
 
 describe('how much is owned, after', () => {
-  let dns: DnsServer
-  let folder: string
-  let config: string
+  let zone: CommandZone
   const run = async (...argv: string[]) => {
-    const result = await runCommand([...argv, '--config', config], env)
+    const result = await runCommand([...argv, '--config', zone.config], zone.env)
     expect([result.code, result.stderr.replaceAll(/^note: .*\n/gm, '')]).toEqual([0, ''])
     return result.stdout
   }
   const owned = async () => {
-    const { ownedNames, ownedSources, deleted } = await fileGuardStore(join(folder, 'state')).load('own/example.com.')
+    const { ownedNames, ownedSources, deleted } = await fileGuardStore(zone.stateFolder).load('own/example.com.')
     return { ownedNames, ownedSources, deleted: deleted.length }
   }
   const adopt = async () => run('adopt', '--from', 'external-dns/prod', '--apply')
@@ -49,41 +44,9 @@ describe('how much is owned, after', () => {
         `"heritage=external-dns,external-dns/owner=prod,external-dns/resource=ingress/web/${name}"`,
       ]),
     ])
-    const zone = createZone(origin, [
-      createRRset(origin, 'SOA', 60, [`ns.${origin} admin.${origin} 1 3600 600 86400 30`]),
-      createRRset(origin, 'NS', 60, [`ns.${origin}`]),
-      ...sets,
-    ])
-    const defaultPolicy = { updateKeys: [key.name], transferKeys: [key.name] }
-    dns = await createDnsServer({
-      zones: [zone],
-      listen: [{ address: '127.0.0.1', port: 0 }],
-      keys: [key],
-      defaultPolicy,
-    })
-    folder = await mkdtemp(join(tmpdir(), 'seamark-baselines-'))
-    config = join(folder, 'seamark.yaml')
-    await writeFile(
-      config,
-      `apiVersion: config.seamark.io/v1alpha1
-kind: ManagerConfiguration
-records:
-  owner: mine
-  cluster: c-1
-  stateFolder: ${join(folder, 'state')}
-  providers:
-    - name: own
-      type: rfc2136
-      server: 127.0.0.1:${dns.addresses[0]?.port}
-      zones: [example.com]
-      key: { name: seamark, secretFrom: { env: TSIG_SECRET } }
-`,
-    )
+    zone = await startCommandZone('example.com', sets)
   })
-  afterEach(async () => {
-    await dns.close()
-    await rm(folder, { recursive: true, force: true })
-  })
+  afterEach(async () => zone.stop())
 
   it('adopt: every name, each with a source of its own', async () => {
     await adopt()
@@ -114,7 +77,7 @@ records:
   })
 
   it('two commands: what one deleted is spent for the other', async () => {
-    const file = join(folder, 'one.yaml')
+    const file = join(zone.folder, 'one.yaml')
     const wanting = async (count: number) => {
       const endpoints = Array.from(
         { length: count },
@@ -125,7 +88,7 @@ records:
         `apiVersion: externaldns.k8s.io/v1alpha1\nkind: DNSEndpoint\nmetadata: { name: one, namespace: web, uid: one }\nspec:\n  endpoints:\n${endpoints.join('')}`,
       )
     }
-    const plan = join(folder, 'plan.json')
+    const plan = join(zone.folder, 'plan.json')
     const planAndApply = async () => {
       const text = await run('plan', '-f', file, '--out', plan)
       await run('apply', plan)
@@ -135,7 +98,7 @@ records:
     expect(await planAndApply()).toBe('30 changes, 0 held')
     await wanting(25)
     expect(await planAndApply()).toBe('5 changes, 0 held')
-    // Each command is a process of its own: only the folder tells the second one what is spent.
+    // Each command is a process of its own: only the state in the folder contains what is spent.
     await wanting(22)
     const text = await run('plan', '-f', file)
     expect(text.trim().split('\n').at(-1)).toBe('0 changes, 3 held')
@@ -144,9 +107,9 @@ records:
 
   it('adopt and the first plan of the sources: what no source asks for stays, with its own code and a way out', async () => {
     await adopt()
-    const file = join(folder, 'web.yaml')
+    const file = join(zone.folder, 'web.yaml')
     await writeFile(file, manifest(NAMES.slice(0, 52)))
-    const plan = join(folder, 'plan.json')
+    const plan = join(zone.folder, 'plan.json')
     await run('plan', '-f', file, '--out', plan)
     await run('apply', plan)
     expect(await owned()).toMatchObject({ ownedNames: 58, deleted: 0 })

@@ -124,7 +124,7 @@ records:
     const taken = await transfer()
     await world.client.delete(DNSEndpoint, 'web/www')
     await externalDns()
-    // It does not want the record any more, and it is not its own any more.
+    // It does not request the record any more, and does not own it any more.
     expect(await transfer()).toEqual(taken)
     expect(await answers()).toEqual(served)
   })

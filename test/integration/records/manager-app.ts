@@ -1,4 +1,4 @@
-/** A manager with records in this process, what it wrote and what its metrics say; and the objects that configure it. */
+/** A manager with records in this process, what it wrote and its metrics; and the objects that configure it. */
 import { type Client, ConfigMap } from '@seamark/kube'
 import { CONFIGURATION_OBJECT, DNSEndpoint, type Provider, RecordsConfig, runApp } from '@seamark/operator'
 import type { World } from '../publish/world.ts'

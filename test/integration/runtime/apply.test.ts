@@ -1,11 +1,12 @@
 /**
- * The apply verdict against the server it speaks for: for random objects, edits and managers the verdict must equal what
+ * The apply verdict, compared with the server that it predicts: for random objects, edits and managers the verdict must equal what
  * the real and the embedded API server do, seen in whether the resourceVersion moves.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { learnDefaults, maskUids } from '@seamark/kube/testing/parts'
 import { needs } from '@seamark/kit'
+import { customResource } from '@seamark/kit/custom-resource'
 import { createLearnedDefaults, decideApply, kind, type Kind, type Obj } from '@seamark/kube'
 import { ControlPlane } from '@seamark/kube/testing'
 import fc from 'fast-check'
@@ -17,69 +18,53 @@ const foreignCrds = ['external-dns-dnsendpoints.yaml', 'gateway-api-httproutes.y
 const hasForeignCrds = foreignCrds.every((file) => existsSync(join(crdFolder, file)))
 
 const text = { type: 'string' }
-const widgetCrd = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'widgets.apply.test' },
-  spec: {
-    group: 'apply.test',
-    scope: 'Namespaced',
-    names: { plural: 'widgets', singular: 'widget', kind: 'Widget' },
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: {
-          openAPIV3Schema: {
-            type: 'object',
-            properties: {
-              spec: {
-                type: 'object',
-                properties: {
-                  size: { type: 'integer' },
-                  mode: { ...text, default: 'auto' },
-                  tags: { type: 'array', items: text, 'x-kubernetes-list-type': 'set' },
-                  parts: {
-                    type: 'array',
-                    'x-kubernetes-list-type': 'map',
-                    'x-kubernetes-list-map-keys': ['name', 'zone'],
-                    items: {
-                      type: 'object',
-                      required: ['name'],
-                      properties: {
-                        name: text,
-                        zone: { ...text, default: 'a' },
-                        weight: { type: 'integer' },
-                        grade: { ...text, default: 'plain' },
-                      },
-                    },
-                  },
-                  rules: {
-                    type: 'array',
-                    items: {
-                      type: 'object',
-                      properties: {
-                        host: text,
-                        weight: { type: 'integer', default: 1 },
-                        to: {
-                          type: 'object',
-                          properties: { port: { type: 'integer' }, scheme: { ...text, default: 'https' } },
-                        },
-                      },
-                    },
-                  },
-                  selector: { type: 'object', 'x-kubernetes-map-type': 'atomic', additionalProperties: text },
-                  extra: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+const widgetCrd = customResource(
+  { group: 'apply.test', plural: 'widgets', singular: 'widget', kind: 'Widget' },
+  {
+    type: 'object',
+    properties: {
+      spec: {
+        type: 'object',
+        properties: {
+          size: { type: 'integer' },
+          mode: { ...text, default: 'auto' },
+          tags: { type: 'array', items: text, 'x-kubernetes-list-type': 'set' },
+          parts: {
+            type: 'array',
+            'x-kubernetes-list-type': 'map',
+            'x-kubernetes-list-map-keys': ['name', 'zone'],
+            items: {
+              type: 'object',
+              required: ['name'],
+              properties: {
+                name: text,
+                zone: { ...text, default: 'a' },
+                weight: { type: 'integer' },
+                grade: { ...text, default: 'plain' },
+              },
+            },
+          },
+          rules: {
+            type: 'array',
+            items: {
+              type: 'object',
+              properties: {
+                host: text,
+                weight: { type: 'integer', default: 1 },
+                to: {
+                  type: 'object',
+                  properties: { port: { type: 'integer' }, scheme: { ...text, default: 'https' } },
                 },
               },
             },
           },
+          selector: { type: 'object', 'x-kubernetes-map-type': 'atomic', additionalProperties: text },
+          extra: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
         },
       },
-    ],
+    },
   },
-}
+)
 
 interface Subject {
   kind: Kind
@@ -285,7 +270,7 @@ describe.each(servers)('apply verdict on $name', ({ isThere, start }) => {
         { weight: 3, arbitrary: fc.record({ by: fc.constant('us'), with: fc.nat(2) }) },
         { weight: 1, arbitrary: fc.record({ by: fc.constantFrom('applier', 'editor'), with: fc.nat(2) }) },
       )
-      // An intent that wants nothing leaves no entry behind, so there is nothing to judge by: it is always sent.
+      // An intent without fields leaves no entry, so there is nothing to compare: it is always sent.
       const some = body.filter((value) => JSON.stringify(value) !== '{"metadata":{}}')
       const scenario = fc.record({
         bodies: fc.tuple(some, some, some),

@@ -3,22 +3,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { needs } from '@seamark/kit'
+import { BOAT, customResource } from '@seamark/kit/custom-resource'
 import { configFromText, connect, CustomResourceDefinition } from '@seamark/kube'
 import { ControlPlane } from '@seamark/kube/testing'
 import { describe, expect, it, vi } from 'vitest'
 import { startEmbeddedServer } from '../apiserver/embedded-server.ts'
 
-const crd = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'boats.harbour.test' },
-  spec: {
-    group: 'harbour.test',
-    scope: 'Namespaced',
-    names: { plural: 'boats', singular: 'boat', kind: 'Boat' },
-    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
-  },
-}
+const crd = customResource(BOAT)
 
 describe.skipIf(!needs('kube-apiserver', 'etcd'))('control plane', () => {
   it('serves CRDs at once, tells users apart, and is gone after its scope', async () => {

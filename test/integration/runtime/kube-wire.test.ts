@@ -87,7 +87,7 @@ describe.skipIf(!needs('kube-apiserver', 'etcd'))(
       await informer.synced()
       await inParallel(600, 48, async (index) => {
         const written = await cluster.client.create(ConfigMap, map(`many-${index}`, { index: String(index) }))
-        // Read-your-writes: the cache is never behind what we were told.
+        // Read-your-writes: the cache is never behind a response that we received.
         expect(cluster.informers.get(ConfigMap, `default/many-${index}`)?.metadata.uid).toBe(written.metadata.uid)
       })
       const listed = await cluster.client.list(ConfigMap, { namespace: 'default' })

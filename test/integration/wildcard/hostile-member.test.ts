@@ -1,8 +1,9 @@
 /**
- * What a broken or hostile member cluster may send: the manager holds what is published for it, says why, and goes on with
+ * What a broken or hostile member cluster may send: the manager holds what is published for it, reports why, and continues with
  * the other clusters. The member is a scripted server, the hub an embedded one.
  */
 import { Event, Secret } from '@seamark/kube'
+import { END, externalAddress, isStream, isWatch, node } from '@seamark/kit/scripted-nodes'
 import { type PeerExchange, startPeer } from '@seamark/kube/testing'
 import { DNSEndpoint } from '@seamark/operator'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -29,32 +30,8 @@ afterAll(async () => world[Symbol.asyncDispose]())
 async function hostile(script: (exchange: PeerExchange) => unknown): Promise<{ kubeconfig: string }> {
   const peer = await startPeer({ script: (exchange) => void script(exchange) })
   peers.push(peer.close)
-  const kubeconfig = JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'a',
-    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
-    clusters: [
-      {
-        name: 'a',
-        cluster: { server: peer.url, 'certificate-authority-data': Buffer.from(peer.caPem).toString('base64') },
-      },
-    ],
-    users: [{ name: 'a', user: { token: 't' } }],
-  })
-  return { kubeconfig }
+  return { kubeconfig: peer.kubeconfig() }
 }
-
-const isStream = ({ url }: PeerExchange): boolean => url.searchParams.get('sendInitialEvents') === 'true'
-const isWatch = ({ url }: PeerExchange): boolean => url.searchParams.get('watch') === 'true'
-const END = { metadata: { resourceVersion: '9', annotations: { 'k8s.io/initial-events-end': 'true' } } }
-
-function node(name: string, addresses: unknown, version = 2): object {
-  const conditions = [{ type: 'Ready', status: 'True' }]
-  return { metadata: { name, uid: `uid-${name}`, resourceVersion: String(version) }, status: { addresses, conditions } }
-}
-
-const address = (text: string): object => ({ type: 'ExternalIP', address: text })
 
 const GOOD = '*.good.clusters.example.com 60 A 192.0.2.1,192.0.2.2,192.0.2.3'
 
@@ -89,7 +66,8 @@ describe('a hostile member cluster', () => {
       exchange.start()
       let sent = 0
       const more = (): void => {
-        for (let index = 0; index < 500; index++) exchange.frame('ADDED', node(`n${sent++}`, [address('192.0.2.66')]))
+        for (let index = 0; index < 500; index++)
+          exchange.frame('ADDED', node(`n${sent++}`, [externalAddress('192.0.2.66')]))
         if (sent < 30_000) setImmediate(more)
       }
       return more()
@@ -108,14 +86,14 @@ describe('a hostile member cluster', () => {
       exchange.start()
       streams.push(exchange)
       if (!isStream(exchange)) return undefined
-      exchange.frame('ADDED', node('n', [address('198.51.100.1')]))
+      exchange.frame('ADDED', node('n', [externalAddress('198.51.100.1')]))
       return exchange.frame('BOOKMARK', END)
     })
     await using _app = bench.run()
     await bench.register('evil', evil)
     await bench.expectLines('evil', '*.evil.clusters.example.com 60 A 198.51.100.1')
     const addresses = Array.from({ length: 70_000 }, (_, index) =>
-      address(`192.${index >> 16}.${(index >> 8) & 255}.${index & 255}`),
+      externalAddress(`192.${index >> 16}.${(index >> 8) & 255}.${index & 255}`),
     )
     const text = `${JSON.stringify({ type: 'MODIFIED', object: node('n', addresses.slice(0, 20_000), 10) })}\n`
     streams.at(-1)?.write(text)
@@ -133,7 +111,7 @@ describe('a hostile member cluster', () => {
       exchange.frame('ADDED', node('bad1', 'text'))
       exchange.frame('ADDED', node('bad2', [null, { type: 'ExternalIP', address: 7 }]))
       exchange.frame('ADDED', { metadata: { name: 'bad3', labels: 5 }, status: { conditions: 5, addresses: {} } })
-      exchange.frame('ADDED', node('good', [address('198.51.100.1')]))
+      exchange.frame('ADDED', node('good', [externalAddress('198.51.100.1')]))
       return exchange.frame('BOOKMARK', END)
     })
     await using _app = bench.run()
@@ -143,7 +121,7 @@ describe('a hostile member cluster', () => {
   })
 
   it('that does not answer a list delays no other cluster', async () => {
-    const addresses = Array.from({ length: 10 }, (_, index) => address(`198.51.100.${index}`))
+    const addresses = Array.from({ length: 10 }, (_, index) => externalAddress(`198.51.100.${index}`))
     const streams: PeerExchange[] = []
     const lists: PeerExchange[] = []
     const evil = await hostile((exchange) => {

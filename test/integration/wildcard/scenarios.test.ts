@@ -1,4 +1,4 @@
-/** Every scenario of wildcard-scenarios.ts, with the embedded and with a real API server as hub. */
+/** Every scenario of scenarios.ts, with the embedded and with a real API server as hub. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { crdsInUse, type World, worldKinds } from '../publish/world.ts'
 import { WildcardBench } from './bench.ts'

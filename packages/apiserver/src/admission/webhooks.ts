@@ -23,7 +23,8 @@ import {
 import { applyJsonPatch } from '../patch/json-patch.ts'
 import { compileLabelSelector } from '../resource/selectors.ts'
 import { ApiError, forbidden, internal } from '../exchange/status.ts'
-import type { Collection, Store } from '../store/store.ts'
+import type { Collection } from '../store/collection.ts'
+import type { Store } from '../store/store.ts'
 import { postReview, readTarget, type ResolveService } from './webhook-client.ts'
 import type { AdmissionReview, Operation, WebhookCaller } from './admission.ts'
 

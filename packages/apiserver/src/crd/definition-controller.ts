@@ -11,7 +11,8 @@ import { SystemClient } from '../controllers/system-client.ts'
 import { WorkQueue } from '../controllers/work-queue.ts'
 import { type ApiObject, asRecords, getPath, isSameJson, type Json, withMetadata } from '../codec/object-shape.ts'
 import type { Converter, Resource } from '../resource/resource.ts'
-import type { Change, Collection } from '../store/store.ts'
+import type { Change } from '../store/change-log.ts'
+import type { Collection } from '../store/collection.ts'
 import { cleanupFinalizer, isTerminating, type Names, readNames, readResources } from './definition.ts'
 
 export type MakeConverter = (definition: ApiObject) => Converter | undefined

@@ -8,14 +8,14 @@
  * admission waits for a webhook, the stored object is compared again and the whole step repeated on a change. An update
  * without changes is not stored and causes no event.
  */
-import type { ManagedFieldsEntry } from '@seamark/kube/object'
-import { trackUpdate } from '../apply/apply.ts'
 import type { Call, WriteOptions } from './call.ts'
 import { timestamp } from '../clock.ts'
 import { invalidValue, validateMetadata, validateMetadataUpdate } from '../validation/metadata.ts'
 import { generateName } from '../validation/names.ts'
 import { type ApiObject, isSameJson, type Json, withMetadata } from '../codec/object-shape.ts'
 import { keyFor, type Resource, type StrategyContext } from '../resource/resource.ts'
+import { ownFields, setManagedFields } from './field-ownership.ts'
+import { inRequestVersion, inStorageVersion } from './object-version.ts'
 import { checkScale } from './scale-paths.ts'
 import type { Cause, Schema } from '../schema/model.ts'
 import { zeroValue } from '../schema/zero.ts'
@@ -25,7 +25,6 @@ import {
   conflict,
   forbidden,
   generateNameConflict,
-  internal,
   invalid,
   MODIFIED,
   notFound,
@@ -111,39 +110,6 @@ function zeroStatus(schema: Schema | undefined): unknown {
 function withoutStatus(object: ApiObject): ApiObject {
   const { status: _status, ...rest } = object
   return rest
-}
-
-/** Field ownership after a write that is not an apply. managedFields remain undefined only in an empty object. */
-export function ownFields(
-  call: Call,
-  options: WriteOptions,
-  next: ApiObject,
-  old: ApiObject | undefined,
-): ManagedFieldsEntry[] {
-  const { resource, info, backend } = call
-  // kube-apiserver tracks scale for built-in kinds only.
-  if (info.subresource === 'scale' && resource.isCustom) return old?.metadata.managedFields ?? []
-  const entries = trackUpdate({
-    old,
-    next,
-    manager: options.fieldManager,
-    schema: resource.schema,
-    apiVersion: resource.apiVersion,
-    now: timestamp(backend.clock.now()),
-    ...(info.subresource !== '' && { subresource: info.subresource }),
-  })
-  if (info.subresource !== 'scale') return entries
-  // kube-apiserver stores no time for fields set through scale; entries without a time come first.
-  const scaled = entries.map(({ time, ...entry }) =>
-    entry.subresource === 'scale' || time === undefined ? entry : { ...entry, time },
-  )
-  return [...scaled.filter((entry) => !('time' in entry)), ...scaled.filter((entry) => 'time' in entry)]
-}
-
-function setManagedFields(object: ApiObject, entries: ManagedFieldsEntry[]): ApiObject {
-  return entries.length === 0
-    ? withMetadata(object, { managedFields: undefined as never })
-    : withMetadata(object, { managedFields: entries })
 }
 
 /** Stores a new object. `isTracked`: managedFields are already set (server-side apply). */
@@ -382,22 +348,4 @@ function isSpecChanged(call: Call, object: ApiObject, old: ApiObject): boolean {
   }
   if (!call.resource.isCustom && old['spec'] !== undefined) return !isSameJson(object['spec'], old['spec'])
   return !isSameJson(relevant(object), relevant(old))
-}
-
-async function inRequestVersion(call: Call, stored: Stored): Promise<ApiObject> {
-  const { converter, apiVersion, kind } = call.resource
-  if (stored.apiVersion === apiVersion) return stored.object
-  if (converter === undefined) return { ...stored.object, apiVersion, kind }
-  const [converted] = await converter.convert([stored.object], apiVersion)
-  if (converted === undefined) throw internal('conversion returned no object')
-  return converted
-}
-
-async function inStorageVersion(call: Call, object: ApiObject): Promise<ApiObject> {
-  const { converter, storageVersion } = call.resource
-  if (object.apiVersion === storageVersion) return object
-  if (converter === undefined) return { ...object, apiVersion: storageVersion }
-  const [converted] = await converter.convert([object], storageVersion)
-  if (converted === undefined) throw internal('conversion returned no object')
-  return converted
 }

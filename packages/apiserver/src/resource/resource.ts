@@ -7,7 +7,7 @@ import type { Check } from '../validation/names.ts'
 import type { ApiObject } from '../codec/object-shape.ts'
 import type { Cause, CompiledSchema, Schema } from '../schema/model.ts'
 import type { FieldReader } from './selectors.ts'
-import type { Collection } from '../store/store.ts'
+import type { Collection } from '../store/collection.ts'
 import type { Stored } from '../store/stored-object.ts'
 import type { Column } from '../table/table.ts'
 

@@ -1,5 +1,5 @@
 /**
- * What a store tells its disk. A write is visible to other requests of the process at once, and to clients only when it
+ * How the changes of a store are written to disk. A write is visible to other requests of the process at once, and to clients only when it
  * is durable: every response and watch event waits until everything that it may be based on is on disk.
  */
 import type { WatchSink } from '../exchange/exchange.ts'

@@ -1,7 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../clock.ts'
-import { type Change, MAX_OBJECT_BYTES, ObjectTooLarge, RECENT_BYTES, Store, StoreFull } from './store.ts'
+import { type Change } from './change-log.ts'
+import { MAX_OBJECT_BYTES } from './collection.ts'
+import { ObjectTooLarge, StoreFull } from './store-refusal.ts'
+import { RECENT_BYTES, Store } from './store.ts'
 
 const object = (name: string, value: number) => ({
   apiVersion: 'v1',

@@ -12,7 +12,8 @@
 import type { Clock, Timer } from '../clock.ts'
 import type { WatchSink } from '../exchange/exchange.ts'
 import type { FieldSelector, LabelSelector } from '../resource/selectors.ts'
-import type { Change, Collection } from './store.ts'
+import type { Change } from './change-log.ts'
+import type { Collection } from './collection.ts'
 import type { Stored } from './stored-object.ts'
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED'

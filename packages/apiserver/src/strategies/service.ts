@@ -13,7 +13,7 @@ import { dropOldTypeFields } from '../validation/service-rules.ts'
 import { validateKind } from '../validation/validation.ts'
 import { type Cause } from '../schema/model.ts'
 import { internal, invalid } from '../exchange/status.ts'
-import type { Collection } from '../store/store.ts'
+import type { Collection } from '../store/collection.ts'
 
 /** 10.96.0.0/12, the default of kubeadm. */
 const firstAddress = (10 << 24) + (96 << 16)

@@ -63,6 +63,8 @@ export function build(io: Io): Command {
                 allowLoopback: config.allowLoopback,
                 namespace,
                 log,
+                env: io.env,
+                stdout: io.stdout,
                 onReady: (addresses) => io.stdout.write(`gateway ${addresses}\n`),
               },
               signal,

@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Client, CustomResourceDefinition, Namespace, NotFound, Service, sleep, systemClock } from '@seamark/kube'
+import { type Client, CustomResourceDefinition, Namespace, NotFound, poll, Service, systemClock } from '@seamark/kube'
 import { DNSEndpoint, HTTPProxy } from '@seamark/operator'
 import { LB_ADDRESS, LOAD_BALANCER, type Environment, ZONE } from './environment.ts'
 
@@ -92,8 +92,8 @@ async function addTeams(environment: Environment, printer: Printer): Promise<voi
  */
 async function untilKindIsOlder(client: Client): Promise<void> {
   const { metadata } = await client.get(CustomResourceDefinition, `${DNSEndpoint.plural}.${DNSEndpoint.group}`)
-  const ageMs = Date.now() - Date.parse(metadata.creationTimestamp ?? '')
-  if (ageMs < KIND_AGE_MS) await sleep(systemClock, KIND_AGE_MS - ageMs)
+  const isOlder = () => Date.now() - Date.parse(metadata.creationTimestamp ?? '') >= KIND_AGE_MS || undefined
+  await poll(isOlder, { clock: systemClock, intervalMs: 50, timeoutMs: KIND_AGE_MS })
 }
 
 const teamHost = (index: number): string => `team-${index}.${ZONE}`
@@ -143,13 +143,8 @@ async function loseSources(environment: Environment, printer: Printer): Promise<
 /** The code that records reported, within five seconds. */
 async function settledCode(environment: Environment): Promise<string | undefined> {
   const before = environment.refusals.length
-  const deadline = Date.now() + 5_000
-  while (Date.now() < deadline) {
-    const found = environment.refusals.slice(before).find(({ name }) => name.startsWith('team-'))
-    if (found !== undefined) return found.code
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-  return undefined
+  const findCode = () => environment.refusals.slice(before).find(({ name }) => name.startsWith('team-'))?.code
+  return poll(findCode, { clock: systemClock, intervalMs: 50, timeoutMs: 5_000 })
 }
 
 export function printCommands(environment: Environment, printer: Printer): void {
@@ -170,14 +165,14 @@ export function printCommands(environment: Environment, printer: Printer): void 
 /** Prints each change of a record until the signal aborts. */
 export async function follow(environment: Environment, printer: Printer, signal: AbortSignal): Promise<void> {
   let before = recordsOf(environment)
-  while (!signal.aborted) {
-    await sleep(systemClock, 200, signal)
+  const printChanges = (): undefined => {
     const now = recordsOf(environment)
     for (const [key, value] of now)
       if (before.get(key) !== value) printer.line(`${before.has(key) ? '~' : '+'} ${key} ${value}`)
     for (const key of before.keys()) if (!now.has(key)) printer.line(`- ${key}`)
     before = now
   }
+  await poll(printChanges, { clock: systemClock, intervalMs: 200, signal })
 }
 
 function recordsOf(environment: Environment): Map<string, string> {
@@ -218,23 +213,25 @@ async function answerNow(environment: Environment, host: string): Promise<string
 }
 
 async function untilAnswered(environment: Environment, host: string, startedMs: number): Promise<string[]> {
-  while (Date.now() - startedMs < ANSWER_LIMIT_MS) {
+  const ask = async () => {
     const answer = await environment.ask(host)
-    if (answer.length > 0) return answer
-    await new Promise((resolve) => setTimeout(resolve, 25))
+    return answer.length > 0 ? answer : undefined
   }
+  const timeoutMs = ANSWER_LIMIT_MS - (Date.now() - startedMs)
+  const found = await poll(ask, { clock: systemClock, intervalMs: 25, timeoutMs })
+  if (found !== undefined) return found
   throw new NoAnswer(`${host} did not answer within ${ANSWER_LIMIT_MS / 1_000} s`)
 }
 
 async function until<T>(what: string, read: () => Promise<T | undefined>, isRight: (value: T) => boolean): Promise<T> {
-  const deadline = Date.now() + ANSWER_LIMIT_MS
-  while (Date.now() < deadline) {
+  const check = async () => {
     const value = await read().catch((error: unknown) => {
       if (error instanceof NotFound) return undefined
       throw error
     })
-    if (value !== undefined && isRight(value)) return value
-    await new Promise((resolve) => setTimeout(resolve, 25))
+    return value !== undefined && isRight(value) ? value : undefined
   }
+  const found = await poll(check, { clock: systemClock, intervalMs: 25, timeoutMs: ANSWER_LIMIT_MS })
+  if (found !== undefined) return found
   throw new NoAnswer(`${what} did not come within ${ANSWER_LIMIT_MS / 1_000} s`)
 }

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Writable } from 'node:stream'
-import { sleep, systemClock } from '@seamark/kube'
+import { poll, systemClock } from '@seamark/kube'
 import { DNSLoadBalancer, DNSLoadBalancerEndpoint } from '@seamark/operator'
 import type { Io } from '../command.ts'
 import { build as buildExplain } from '../commands/explain.ts'
@@ -22,7 +22,7 @@ const LIMIT_MS = 30_000
 const POLL_MS = 25
 
 export async function showFailover(environment: Environment, printer: Printer, io: Io): Promise<void> {
-  printer.heading('Part 3: a backend dies, and the answer follows')
+  printer.heading('Part 3: a backend fails, and the answer follows')
   const backends = await startBackends()
   if (backends === undefined) {
     printer.line(`skipped: this machine has no loopback address ${ADDRESSES[0]}`)
@@ -95,23 +95,22 @@ async function createBalancer({ client }: Environment, port: number): Promise<vo
 }
 
 async function untilAnswer(environment: Environment, wanted: readonly string[]): Promise<readonly string[]> {
-  const deadline = Date.now() + LIMIT_MS
-  while (Date.now() < deadline) {
+  const ask = async () => {
     const answer = (await environment.ask(HOST)).toSorted()
-    if (answer.join() === wanted.join()) return answer
-    await sleep(systemClock, POLL_MS)
+    return answer.join() === wanted.join() ? answer : undefined
   }
+  const found = await poll(ask, { clock: systemClock, intervalMs: POLL_MS, timeoutMs: LIMIT_MS })
+  if (found !== undefined) return found
   throw new NoAnswer(`${HOST} did not answer ${wanted.join(', ')} within ${LIMIT_MS / 1_000} s`)
 }
 
 /** What `seamark explain` prints, once the manager has reported. */
 async function evidence({ client, kubeconfigPath, configPath, dnsAddress }: Environment, io: Io): Promise<string> {
-  const deadline = Date.now() + LIMIT_MS
-  while (Date.now() < deadline) {
+  const isReported = async () => {
     const endpoint = await client.find(DNSLoadBalancerEndpoint, `${NAMESPACE}/${NAME}-1`)
-    if (endpoint?.status?.active === false) break
-    await sleep(systemClock, POLL_MS)
+    return endpoint?.status?.active === false ? true : undefined
   }
+  await poll(isReported, { clock: systemClock, intervalMs: POLL_MS, timeoutMs: LIMIT_MS })
   let text = ''
   const stdout = new Writable({
     write(part: Buffer, _encoding, done) {

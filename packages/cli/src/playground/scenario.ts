@@ -3,7 +3,7 @@
  * since the last change, measured.
  */
 import { Gateway, GatewayClass, HTTPRoute } from '@seamark/kube/gateway-api'
-import { type Client, Ingress, IngressClass, messageOf, Namespace, Service } from '@seamark/kube'
+import { type Client, Ingress, IngressClass, messageOf, Namespace, poll, Service, systemClock } from '@seamark/kube'
 import { keyOf, type Kind, type Obj } from '@seamark/kube/object'
 import { Cluster, GlobalIngressPolicy, Route } from '@seamark/operator'
 import { CommandError, EXIT } from '../command.ts'
@@ -163,19 +163,17 @@ class Play {
   }
 
   async #expect({ expectations, withinMs }: Extract<Step, { do: 'expect' }>, signal: AbortSignal): Promise<void> {
-    const deadlineMs = performance.now() + withinMs
-    for (;;) {
+    let last: readonly string[] = []
+    const check = async () => {
       const { met, unmet } = await checkExpectations(expectations, this.#environment, this.#traffic?.report())
-      if (unmet.length === 0) {
-        const seconds = (performance.now() - this.#changedMs) / 1000
-        for (const text of met) this.#printer.line(`after ${seconds.toFixed(1)} s: ${text}`)
-        return
-      }
-      if (signal.aborted) return
-      if (performance.now() > deadlineMs)
-        throw new CommandError(`not within ${withinMs / 1000} s: ${unmet.join('; ')}`, EXIT.timeout)
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+      last = unmet
+      return unmet.length === 0 ? met : undefined
     }
+    const met = await poll(check, { clock: systemClock, intervalMs: POLL_MS, timeoutMs: withinMs, signal })
+    if (met === undefined && !signal.aborted)
+      throw new CommandError(`not within ${withinMs / 1000} s: ${last.join('; ')}`, EXIT.timeout)
+    const seconds = (performance.now() - this.#changedMs) / 1000
+    for (const text of met ?? []) this.#printer.line(`after ${seconds.toFixed(1)} s: ${text}`)
   }
 
   async #endRequests(): Promise<void> {

@@ -165,7 +165,7 @@ export async function* transferZone(request: TransferRequest, id: number, now: (
 }
 
 /**
- * What changed since `known`, the SOA of the client's version; without it, or when the server does not know the changes, the
+ * What changed since `known`, the SOA of the client's version; without it, or when the server does not have the changes, the
  * whole zone. Records of names outside the zone are skipped. Throws DnsError.
  */
 export async function transferChanges(

@@ -4,7 +4,7 @@
  *
  * Flow: `run` refreshes at the start, after each NOTIFY (`notify`), and by the timers of the SOA; `refresh` is one such round.
  * Guarantees: what a transfer brings is taken whole or not at all; a primary that does not answer is passed over; a zone that
- * was not confirmed for longer than the SOA's expire time is given to `expire`. While `isActive` is false nothing is asked.
+ * was not confirmed for longer than the SOA's expire time is given to `expire`. While `isActive` is false nothing is queried.
  */
 import type { DnsClient } from '../client/client.ts'
 import { type ServerAddress, serverText } from '../client/udp-exchange.ts'

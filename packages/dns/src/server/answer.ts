@@ -15,45 +15,16 @@ import { MAX_MESSAGE } from '../wire/message.ts'
 import type { PolicyChooser } from '../zone/answer-policy.ts'
 import { wildcardHash } from '../zone/name-hash.ts'
 import { hasCompressedName } from '../wire/rdata/grammar.ts'
-import { WireWriter } from '../wire/wire.ts'
 import { NODE_FLAG, SET_HEAD, type Shard, u16, u32 } from '../zone/zone-shard.ts'
 import type { Zone } from '../zone/zone-table.ts'
+import { type Counters, OTHER_TYPE } from './counters.ts'
 import { type CookieJar, SERVER_COOKIE } from './limits/cookie.ts'
-import { type AnswerSet, negativeSoa, writeSet } from './answer-set.ts'
 import { type QuerySource, resolve, type Resolution } from './resolve.ts'
+import { ResolutionEncoder } from './resolution-encoder.ts'
 import { AUTHORITATIVE, OPT_LENGTH, Response, TRUNCATED } from './response.ts'
 import { Request, SILENT } from './request.ts'
 import type { RegionSource } from './regions/region-source.ts'
 import type { ZoneIndex } from './zone-index.ts'
-
-/** Index in `Counters.questions` of the types that have no index of their own. */
-export const OTHER_TYPE = 0
-/** Up to CAA (257). */
-const COUNTED_TYPES = 258
-
-export function createCounters(): Counters {
-  return {
-    queries: 0,
-    questions: new Float64Array(COUNTED_TYPES),
-    answers: new Float64Array(24),
-    truncated: 0,
-    ignored: 0,
-    failures: 0,
-  }
-}
-
-export interface Counters {
-  queries: number
-  /** By type, index 1–257 (CAA); greater ones at OTHER_TYPE. */
-  readonly questions: Float64Array
-  /** By rcode, index 0–23. */
-  readonly answers: Float64Array
-  truncated: number
-  /** Packets without an answer: too short, or responses. */
-  ignored: number
-  /** Dynamic RRsets that threw. */
-  failures: number
-}
 
 export interface AnswerOptions {
   readonly zones: ZoneIndex
@@ -110,7 +81,7 @@ export class Answerer {
   readonly #onFailure: (error: unknown) => void
   readonly #regions: RegionSource | undefined
   readonly #response: Response
-  readonly #writer = new WireWriter(MAX_MESSAGE)
+  readonly #encoder: ResolutionEncoder
   readonly #wild = new Uint8Array(256)
   #rotor = 0
 
@@ -121,6 +92,7 @@ export class Answerer {
     this.#now = options.now
     this.#maxUdpSize = Math.min(options.maxUdpSize ?? SAFE_UDP_SIZE, MAX_UDP_SIZE)
     this.#response = new Response(this.request, this.#maxUdpSize)
+    this.#encoder = new ResolutionEncoder(this.request, this.#response)
     this.#special = options.special
     this.#regions = options.regions
     this.#onFailure = options.onFailure ?? (() => {})
@@ -312,7 +284,7 @@ export class Answerer {
   }
 
   /**
-   * The regions of the client by its subnet (RFC 7871), else of the resolver. The answer then says for which part of the
+   * The regions of the client by its subnet (RFC 7871), else of the resolver. The answer then contains for which part of the
    * subnet it holds (§7.2.1).
    */
   #regionsOf(peer: Peer): readonly string[] | undefined {
@@ -415,33 +387,9 @@ export class Answerer {
   }
 
   #encode(zone: Zone, result: Resolution): number {
-    const writer = this.#writer
-    const response = this.#response
-    const room = response.limit - response.start - response.optLength()
-    writer.reset()
-    writer.at = 12
-    writer.name(this.request.bytes, 12)
-    writer.put(this.request.bytes, this.request.questionEnd - 4, this.request.questionEnd)
-    const soa: AnswerSet[] = result.isNegative ? [negativeSoa(zone)] : []
-    const counts = [0, 0, 0]
     this.#rotor++
-    let isCut = false
-    for (const [section, sets] of [result.answers, [...result.authorities, ...soa], result.glue].entries()) {
-      for (const set of sets) {
-        const before = writer.at
-        writeSet(set, writer, this.#rotor)
-        if (writer.at > room) {
-          writer.rewind(before)
-          isCut = true
-          break
-        }
-        counts[section]! += set.set.records
-      }
-      if (isCut) break
-    }
-    response.out.set(writer.bytes.subarray(12, writer.at), response.start + 12)
-    response.at = response.start + writer.at
-    const bits = (result.isAuthoritative ? AUTHORITATIVE : 0) | (isCut ? TRUNCATED : 0)
-    return this.#finish(result.rcode, bits, counts[0]!, counts[1]!, counts[2]!)
+    const { isTruncated, counts } = this.#encoder.encode(zone, result, this.#rotor)
+    const bits = (result.isAuthoritative ? AUTHORITATIVE : 0) | (isTruncated ? TRUNCATED : 0)
+    return this.#finish(result.rcode, bits, counts[0], counts[1], counts[2])
   }
 }

@@ -1,6 +1,33 @@
-/** Copies the query counters of a zone to the zone that replaces it, for RRsets in both. */
+/**
+ * Query counters of the RRsets of a zone. They are in its shards: shards that two versions of a zone share keep theirs, and
+ * `copyHits` copies those of RRsets in replaced shards when a new version is served.
+ */
+import { typeName } from '../wire/codes.ts'
+import { type Fqdn, wireToFqdn } from '../wire/name.ts'
 import { type Shard, u16, u32 } from '../zone/zone-shard.ts'
 import type { Zone } from '../zone/zone-table.ts'
+
+export interface RRsetHits {
+  readonly name: Fqdn
+  readonly type: string
+  readonly hits: number
+}
+
+/** RRsets without queries are left out. */
+export function listHits(zone: Zone): RRsetHits[] {
+  const list: RRsetHits[] = []
+  for (const shard of zone.shards()) {
+    const { hits, data } = shard
+    if (hits === undefined) continue
+    shard.eachNode((node) => {
+      shard.eachSet(node, (set, type) => {
+        const count = hits[u16(data, set + 4)]!
+        if (count > 0) list.push({ name: wireToFqdn(shard.nameOf(node)), type: typeName(type), hits: count })
+      })
+    })
+  }
+  return list
+}
 
 /** Shared shards keep their counters; only replaced ones are read, and in them only RRsets with queries. */
 export function copyHits(from: Zone, to: Zone): void {

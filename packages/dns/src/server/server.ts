@@ -1,51 +1,32 @@
 /**
  * The authoritative server: serves zones over UDP and TCP.
  *
- * Flow: listeners (udp.ts, tcp.ts) → answer.ts → zone tables. `swap` replaces a whole zone between two packets; queries never
- * wait and never see a part of each. Guarantees: no recursion; only the zones it was given, and REFUSED for those that are
- * not loaded yet; UPDATE and transfers only signed and as the zone's policy allows. Caveat: without `commit` an UPDATE
- * changes the zone in memory only.
+ * Flow: listeners.ts (udp.ts, tcp.ts) → answer.ts → zone tables; UPDATE, NOTIFY and signed queries → special-requests.ts;
+ * transfers over TCP → transfer/transfers.ts. `swap` replaces a whole zone between two packets; queries never wait and never
+ * see a part of each.
+ * Guarantees: no recursion; only the zones it was given, and REFUSED for those that are not loaded yet; UPDATE and transfers
+ * only signed and as the zone's policy allows. Caveat: without `commit` an UPDATE changes the zone in memory only.
  */
 import { randomBytes } from 'node:crypto'
 import { createDnsClient } from '../client/client.ts'
-import { OPCODE, RCODE, rcodeName, TYPE, typeName } from '../wire/codes.ts'
-import { SAFE_UDP_SIZE } from '../wire/edns.ts'
 import { DnsError } from '../error.ts'
-import { FLAG } from '../wire/message.ts'
-import { type Fqdn, fqdn, wireToFqdn } from '../wire/name.ts'
-import { signMessage, type TsigKey } from '../wire/tsig.ts'
-import { u16 } from '../zone/zone-shard.ts'
+import type { Fqdn } from '../wire/name.ts'
+import type { TsigKey } from '../wire/tsig.ts'
 import { diffZones, type ZoneDelta } from '../zone/zone-delta.ts'
 import type { Zone } from '../zone/zone-table.ts'
-import { Answerer, createCounters, OTHER_TYPE, type Peer, type SpecialAnswer } from './answer.ts'
+import { Answerer, type Peer } from './answer.ts'
+import { type CounterTotals, createCounters, sumCounters } from './counters.ts'
 import { CookieJar } from './limits/cookie.ts'
-import { ZoneHistory } from './transfer/history.ts'
-import { copyHits } from './hits.ts'
+import { copyHits, listHits, type RRsetHits } from './hits.ts'
+import { type ListenAddress, Listeners } from './listen/listeners.ts'
 import { Notifier } from './transfer/notify.ts'
 import type { ZonePolicy } from './policy.ts'
 import { type RateLimitOptions, RateLimiter } from './limits/ratelimit.ts'
 import type { RegionSource } from './regions/region-source.ts'
-import { Request } from './request.ts'
-import { authenticate, emptyAnswer, withoutTsig } from './signed.ts'
-import { listenTcp, type TcpListener } from './tcp.ts'
-import {
-  incremental,
-  planTransfer,
-  soaOnly,
-  transferMessages,
-  type TransferPlan,
-  wholeZone,
-} from './transfer/transfer.ts'
-import { listenUdp, type UdpListener } from './udp.ts'
-import { handleUpdate } from './update.ts'
+import { type Notice, SpecialRequests, type ZoneEdit } from './special-requests.ts'
+import { Transfers } from './transfer/transfers.ts'
 import { CAN_SHARE_PORT, Workers } from './threads/workers.ts'
 import { ZoneIndex } from './zone-index.ts'
-
-export interface ListenAddress {
-  readonly address: string
-  /** 0 picks a free port, the same for UDP and TCP. */
-  readonly port: number
-}
 
 export interface DnsServerOptions {
   readonly zones?: Iterable<Zone>
@@ -76,7 +57,7 @@ export interface DnsServerOptions {
    * Performs the change of an UPDATE, which is answered when the promise settles; it has to `swap` the zone when the change
    * is durable. @default the zone in memory is replaced at once
    */
-  readonly commit?: (origin: Fqdn, change: (zone: Zone, serial?: number) => Zone) => Promise<unknown>
+  readonly commit?: (origin: Fqdn, change: ZoneEdit) => Promise<unknown>
   /** A NOTIFY for a zone of this server (RFC 1996). Returns whether it is accepted. @default refused */
   readonly onNotify?: (notice: Notice) => boolean
   /** Failures that belong to no single query: sockets, dynamic RRsets, NOTIFY. */
@@ -85,36 +66,13 @@ export interface DnsServerOptions {
   readonly now?: () => number
 }
 
-export interface Notice {
-  readonly zone: Fqdn
-  /** Address of the sender. */
-  readonly source: string
-  /** Name of the key that signed it. */
-  readonly key?: Fqdn
-}
-
-export interface DnsServerCounters {
-  /** All packets, whatever they ask. */
-  readonly queries: number
-  /** Questions by type; types without a name of their own count as `other`. Transfers are not among them. */
-  readonly questions: Readonly<Record<string, number>>
-  readonly answers: Readonly<Record<string, number>>
-  readonly truncated: number
-  readonly ignored: number
-  readonly limited: number
-  readonly failures: number
+export interface DnsServerCounters extends CounterTotals {
   readonly updates: number
   /** AXFR and IXFR together. */
   readonly transfers: number
   /** IXFR that sent changes only. */
   readonly incrementalTransfers: number
   readonly tcpConnections: number
-}
-
-export interface RRsetHits {
-  readonly name: Fqdn
-  readonly type: string
-  readonly hits: number
 }
 
 export interface DnsServer {
@@ -150,7 +108,7 @@ export function createDispatcher(options: DnsServerOptions): Dispatcher {
   const server = new Server(options)
   return {
     answer: (query, peer, out) => server.answerer.answer(query, query.length, peer, out, 0),
-    transfer: (query) => server.transfer(query),
+    transfer: (query) => server.transfers.answer(query),
   }
 }
 
@@ -159,17 +117,14 @@ class Server {
   readonly totals = createCounters()
   readonly limiter: RateLimiter
   readonly answerer: Answerer
-  updates = 0
-  transfers = 0
-  incrementalTransfers = 0
+  readonly transfers: Transfers
+  readonly special: SpecialRequests
   readonly #options: DnsServerOptions
   /** Shared by the threads. */
   readonly #cookieSecret = randomBytes(16)
   readonly #keys: ReadonlyMap<Fqdn, TsigKey>
   readonly #client = createDnsClient({ tries: 1 })
   readonly #notifier: Notifier
-  readonly #request = new Request()
-  readonly #histories = new Map<Fqdn, ZoneHistory>()
   readonly #scratch = Buffer.allocUnsafeSlow(65_537)
   workers: Workers | undefined
 
@@ -178,6 +133,12 @@ class Server {
     this.#keys = new Map(options.keys?.map((key) => [key.name, key]))
     this.limiter = new RateLimiter(options.rateLimit)
     this.#notifier = new Notifier(this.#client, this.#keys, (error) => this.report(error))
+    this.transfers = new Transfers({
+      keys: this.#keys,
+      findZone: (origin) => this.index.get(origin),
+      policyOf: (origin) => this.policyOf(origin),
+      now: () => this.seconds(),
+    })
     const shared = {
       zones: this.index,
       counters: this.totals,
@@ -187,8 +148,18 @@ class Server {
       ...(options.regions !== undefined && { regions: options.regions }),
       onFailure: (error: unknown) => this.report(error),
     }
-    const inner = new Answerer({ ...shared, special: () => undefined })
-    this.answerer = new Answerer({ ...shared, special: (request, peer) => this.#special(request, peer, inner) })
+    this.special = new SpecialRequests({
+      keys: this.#keys,
+      zones: this.index,
+      policyOf: (origin) => this.policyOf(origin),
+      transfers: this.transfers,
+      unsigned: new Answerer({ ...shared, special: () => undefined }),
+      now: () => this.seconds(),
+      commit: (origin, change) => this.#commit(origin, change),
+      onError: (error) => this.report(error),
+      ...(options.onNotify !== undefined && { onNotify: options.onNotify }),
+    })
+    this.answerer = new Answerer({ ...shared, special: (request, peer) => this.special.answer(request, peer) })
     for (const origin of options.suspended ?? []) this.index.suspend(origin)
     for (const zone of options.zones ?? []) this.index.set(zone)
   }
@@ -224,14 +195,19 @@ class Server {
       deltas ?? (before !== undefined && (isFollowed || this.workers !== undefined) ? [diffZones(before, zone)] : [])
     // Without a version before, or with RRsets that are functions, workers get the whole zone.
     this.workers?.swap(zone, before === undefined || !isNewVersion ? undefined : changes)
-    if (isFollowed) this.#remember(zone.origin, changes)
+    if (isFollowed) this.transfers.addChanges(zone.origin, changes)
     if (isNewVersion) this.#notifier.notify(zone.origin, secondaries)
   }
 
-  #remember(origin: Fqdn, deltas: readonly ZoneDelta[]): void {
-    const history = this.#histories.get(origin) ?? new ZoneHistory()
-    this.#histories.set(origin, history)
-    for (const delta of deltas) history.add(delta)
+  /** Performs the change of an UPDATE. */
+  #commit(origin: Fqdn, change: ZoneEdit): Promise<unknown> | void {
+    const { commit, onUpdate } = this.#options
+    if (commit !== undefined) return commit(origin, change)
+    const zone = this.index.get(origin)
+    const changed = zone === undefined ? undefined : change(zone)
+    if (changed === undefined || changed === zone) return
+    onUpdate?.(changed)
+    this.swap(changed)
   }
 
   suspend(origin: Fqdn): void {
@@ -277,142 +253,6 @@ class Server {
     })
   }
 
-  /** UPDATE, NOTIFY, and signed queries. */
-  #special(request: Request, peer: Peer, inner: Answerer): SpecialAnswer {
-    const auth = authenticate(request, this.#keys, this.seconds())
-    if (auth.kind === 'refused') return auth.answer
-    // Transfers over TCP take another path. IXFR over UDP gets the SOA; the client then uses TCP (RFC 1995 §2).
-    if (auth.kind === 'signed' && request.opcode === OPCODE.QUERY && request.type === TYPE.IXFR) {
-      const [soa] = this.transfer(request.bytes.subarray(0, request.length), true) ?? []
-      return soa
-    }
-    const key = auth.kind === 'signed' ? auth.key : undefined
-    const answer = this.#unsignedAnswer(request, peer, inner, key)
-    if (answer === undefined || auth.kind === 'unsigned') return answer
-    if (answer instanceof Promise) {
-      const previousMac = auth.record.mac.slice()
-      return answer.then((bytes) => signMessage(bytes, auth.key, this.seconds(), { previousMac }).bytes)
-    }
-    const sign = (bytes: Uint8Array) =>
-      signMessage(bytes, auth.key, this.seconds(), { previousMac: auth.record.mac }).bytes
-    const signed = sign(answer)
-    if (peer.transport === 'tcp' || signed.length <= Math.min(request.size, SAFE_UDP_SIZE)) return signed
-    const cut = emptyAnswer(request, RCODE.NOERROR)
-    cut[2]! |= FLAG.TC >> 8
-    return sign(cut)
-  }
-
-  #unsignedAnswer(
-    request: Request,
-    peer: Peer,
-    inner: Answerer,
-    key: TsigKey | undefined,
-  ): Uint8Array | Promise<Uint8Array> | undefined {
-    switch (request.opcode) {
-      case OPCODE.UPDATE: {
-        const rcode = this.#update(request.bytes.subarray(0, request.length), key)
-        if (typeof rcode === 'number') return emptyAnswer(request, rcode)
-        // The request object is used for the next packet before the rcode is known.
-        const answer = emptyAnswer(request, RCODE.NOERROR)
-        return rcode.then((known) => {
-          answer[3] = known
-          return answer
-        })
-      }
-      case OPCODE.NOTIFY:
-        return emptyAnswer(request, this.#notifyRcode(request, peer, key))
-      default: {
-        const query = withoutTsig(request)
-        const out = Buffer.allocUnsafe(65_535)
-        const length = inner.answer(query, query.length, peer, out, 0)
-        return length === 0 ? undefined : out.subarray(0, length)
-      }
-    }
-  }
-
-  #update(bytes: Uint8Array, key: TsigKey | undefined): number | Promise<number> {
-    const { commit, onUpdate } = this.#options
-    return handleUpdate(
-      {
-        findZone: (origin) => this.index.get(origin),
-        policyOf: (origin) => this.policyOf(origin),
-        onError: (error) => this.report(error),
-        commit: (origin, change) => {
-          const zone = this.index.get(origin)
-          if (zone === undefined) return
-          const perform = (current: Zone, serial?: number) => {
-            const changed = change(current, serial)
-            if (changed !== current) this.updates++
-            return changed
-          }
-          if (commit !== undefined) return commit(origin, perform)
-          const changed = perform(zone)
-          if (changed === zone) return
-          onUpdate?.(changed)
-          this.swap(changed)
-        },
-      },
-      bytes,
-      key,
-    )
-  }
-
-  /** Without `onNotify` the server is primary for all its zones, and NOTIFY is refused (RFC 1996 §3.10). */
-  #notifyRcode(request: Request, peer: Peer, key: TsigKey | undefined): number {
-    if (request.questionEnd === 0) return RCODE.FORMERR
-    const zone = wireToFqdn(request.name)
-    const isKnown =
-      this.index.get(zone) !== undefined || this.index.isSuspended(request.name, request.nameLength, undefined)
-    if (!isKnown) return RCODE.NOTAUTH
-    const notice = { zone, source: peer.address, ...(key !== undefined && { key: key.name }) }
-    return this.#options.onNotify?.(notice) === true ? RCODE.NOERROR : RCODE.REFUSED
-  }
-
-  /** The messages of a transfer, or its error response; undefined when the query asks for none. `isSoaOnly`: only the SOA. */
-  transfer(query: Uint8Array, isSoaOnly = false): Iterable<Buffer> | undefined {
-    const request = this.#request
-    if (request.parse(query, query.length) !== RCODE.NOERROR || request.opcode !== OPCODE.QUERY) return undefined
-    if ((request.type !== TYPE.AXFR && request.type !== TYPE.IXFR) || request.tsigAt === 0) return undefined
-    const auth = authenticate(request, this.#keys, this.seconds())
-    if (auth.kind === 'refused') return [Buffer.from(auth.answer)]
-    if (auth.kind === 'unsigned') return undefined
-    const plan = planTransfer(query, ({ questions }) => this.index.get(fqdn(questions[0]!.name)))
-    const isAllowed =
-      typeof plan !== 'number' && this.policyOf(plan.zone.origin).transferKeys?.includes(auth.key.name) === true
-    if (typeof plan === 'number' || !isAllowed) {
-      const rcode = typeof plan === 'number' ? plan : RCODE.REFUSED
-      return [
-        signMessage(emptyAnswer(request, rcode), auth.key, this.seconds(), { previousMac: auth.record.mac }).bytes,
-      ]
-    }
-    const entries = isSoaOnly || plan.isCurrent ? soaOnly(plan.zone) : this.#transferred(plan)
-    return transferMessages(plan.zone, plan.message, entries, auth.key, auth.record.mac, () => this.seconds())
-  }
-
-  #transferred({ zone, knownSerial }: TransferPlan): ReturnType<typeof wholeZone> {
-    this.transfers++
-    const history = knownSerial === undefined ? undefined : this.#histories.get(zone.origin)
-    const deltas = history?.since(knownSerial!, zone.serial, zone.rrsets)
-    if (deltas === undefined) return wholeZone(zone)
-    this.incrementalTransfers++
-    return incremental(zone, deltas)
-  }
-
-  hits(origin: Fqdn): RRsetHits[] {
-    const list: RRsetHits[] = []
-    for (const shard of this.index.get(origin)?.shards() ?? []) {
-      const { hits, data } = shard
-      if (hits === undefined) continue
-      shard.eachNode((node) => {
-        shard.eachSet(node, (set, type) => {
-          const count = hits[u16(data, set + 4)]!
-          if (count > 0) list.push({ name: wireToFqdn(shard.nameOf(node)), type: typeName(type), hits: count })
-        })
-      })
-    }
-    return list
-  }
-
   async close(): Promise<void> {
     await this.workers?.close()
     await this.#notifier.close()
@@ -420,72 +260,30 @@ class Server {
   }
 }
 
-interface Listeners {
-  readonly udp: UdpListener
-  readonly tcp: TcpListener
-}
-
 const isShared = ({ workers = 1 }: DnsServerOptions): boolean => workers > 1 && CAN_SHARE_PORT
-
-/** A port that is free for UDP may be in use for TCP: with port 0 another pair is tried. */
-const PORT_TRIES = 20
-
-async function listenBoth(
-  server: Server,
-  options: DnsServerOptions,
-  { address, port }: ListenAddress,
-): Promise<Listeners> {
-  const onError = (error: Error) => server.report(error)
-  for (let attempt = 1; ; attempt++) {
-    const udp = await listenUdp({
-      address,
-      port,
-      answerer: server.answerer,
-      limiter: server.limiter,
-      now: () => server.now(),
-      onError,
-      isPortShared: isShared(options),
-    })
-    try {
-      const transfer = (query: Buffer) => server.transfer(query)
-      const tcp = await listenTcp({
-        ...options.tcp,
-        address,
-        port: udp.port,
-        answerer: server.answerer,
-        transfer,
-        onError,
-      })
-      return { udp, tcp }
-    } catch (error) {
-      await udp.close()
-      if (port !== 0 || attempt === PORT_TRIES) throw error
-    }
-  }
-}
 
 /** Resolves when every address answers; rejects with NETWORK, and nothing left open, when one cannot be bound. */
 export async function createDnsServer(options: DnsServerOptions): Promise<DnsServer> {
   const server = new Server(options)
-  const listeners: Listeners[] = []
+  const listeners = await Listeners.listen(options.listen, {
+    ...options.tcp,
+    answerer: server.answerer,
+    limiter: server.limiter,
+    transfer: (query) => server.transfers.answer(query),
+    now: () => server.now(),
+    onError: (error) => server.report(error),
+    isPortShared: isShared(options),
+  }).catch(async (error: unknown) => {
+    await server.close()
+    throw error
+  })
   let closing: Promise<void> | undefined
   const closeAll = async () => {
-    await Promise.all(
-      listeners.flatMap(({ udp, tcp }) => [...(server.workers === undefined ? [udp.close()] : []), tcp.close()]),
-    )
+    await listeners.close()
     await server.close()
   }
   const close = async () => (closing ??= closeAll())
-  for (const listen of options.listen) {
-    try {
-      listeners.push(await listenBoth(server, options, listen))
-    } catch (cause) {
-      await close()
-      const why = cause instanceof Error ? cause.message : String(cause)
-      throw new DnsError('NETWORK', `cannot listen on ${listen.address} port ${listen.port}: ${why}`, { cause })
-    }
-  }
-  const addresses = listeners.map(({ udp }) => ({ address: udp.address, port: udp.port }))
+  const { addresses } = listeners
   if (isShared(options)) {
     try {
       await server.startWorkers(addresses, options.workers ?? 1)
@@ -494,17 +292,8 @@ export async function createDnsServer(options: DnsServerOptions): Promise<DnsSer
       throw new DnsError('NETWORK', `the workers of the DNS server cannot start: ${String(cause)}`, { cause })
     }
     // From here on the threads answer; this one has other work, and would let its clients wait.
-    await Promise.all(listeners.map(async ({ udp }) => udp.close()))
+    await listeners.closeUdp()
   }
-  const sumOf = (field: 'queries' | 'truncated' | 'ignored' | 'limited' | 'failures') =>
-    (server.workers?.counters() ?? []).reduce((sum, counters) => sum + counters[field], 0)
-  const listed = (field: 'answers' | 'questions', nameOf: (index: number) => string) =>
-    Object.fromEntries(
-      [...server.totals[field]].flatMap((own, index) => {
-        const count = (server.workers?.counters() ?? []).reduce((sum, each) => sum + (each[field][index] ?? 0), own)
-        return count === 0 ? [] : [[nameOf(index), count]]
-      }),
-    )
   return {
     addresses,
     zones: () => server.index.values(),
@@ -513,19 +302,16 @@ export async function createDnsServer(options: DnsServerOptions): Promise<DnsSer
     suspend: (origin) => server.suspend(origin),
     remove: (origin) => server.remove(origin),
     counters: () => ({
-      queries: server.totals.queries + sumOf('queries'),
-      questions: listed('questions', (type) => (type === OTHER_TYPE ? 'other' : typeName(type))),
-      answers: listed('answers', rcodeName),
-      truncated: server.totals.truncated + sumOf('truncated'),
-      ignored: server.totals.ignored + sumOf('ignored'),
-      limited: server.limiter.limited + sumOf('limited'),
-      failures: server.totals.failures + sumOf('failures'),
-      updates: server.updates,
-      transfers: server.transfers,
-      incrementalTransfers: server.incrementalTransfers,
-      tcpConnections: listeners.reduce((sum, { tcp }) => sum + tcp.connections(), 0),
+      ...sumCounters([{ ...server.totals, limited: server.limiter.limited }, ...(server.workers?.counters() ?? [])]),
+      updates: server.special.updates,
+      transfers: server.transfers.count,
+      incrementalTransfers: server.transfers.incrementalCount,
+      tcpConnections: listeners.connections,
     }),
-    hits: (origin) => server.hits(origin),
+    hits: (origin) => {
+      const zone = server.findZone(origin)
+      return zone === undefined ? [] : listHits(zone)
+    },
     close,
   }
 }

@@ -1,4 +1,4 @@
-/** Answers by UDP: how large they may be for whom, and that a shortened one says so. */
+/** Answers by UDP: how large they may be for which client, and that a shortened one has TC set. */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { afterEach, describe, expect, it } from 'vitest'

@@ -18,7 +18,7 @@ import { createRRset } from '../wire/record.ts'
 import { diffZones } from '../zone/zone-delta.ts'
 import { createZone, type Zone } from '../zone/zone-table.ts'
 import { FolderStore } from './folder-store.ts'
-import { ZoneKeeper } from './zone-keeper.ts'
+import { ZoneKeeper } from '../server/zone-keeper.ts'
 
 const ORIGIN = fqdn('example.test')
 const EMPTY = createZone(ORIGIN, [

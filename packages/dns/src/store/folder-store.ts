@@ -123,7 +123,7 @@ export class FolderStore implements ZoneStore {
     try {
       await this.#checkOwner()
       await mkdir(this.#folder, { recursive: true })
-      // Its head says that nothing of the older journals follows this version, should a crash leave them behind.
+      // Its head records that nothing of the older journals follows this version, should a crash leave them behind.
       const { number } = await this.#startJournal(zone.serial)
       await this.#writeSnapshot(zone)
       await this.#deleteJournals(number - 1)

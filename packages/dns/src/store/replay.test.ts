@@ -1,4 +1,4 @@
-/** What is stored comes back after a crash at any octet, and damage is recognised. */
+/** What is stored is restored after a crash at any octet, and damage is recognised. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fqdn } from '../wire/name.ts'

@@ -1,5 +1,5 @@
 /**
- * Compression pointers that never end. `vm` stops a decoder that follows them for ever, which gives a failed test instead of
+ * Compression pointers that never end. `vm` stops a decoder that follows them without end, which gives a failed test instead of
  * a test run that hangs.
  */
 import { runInNewContext } from 'node:vm'

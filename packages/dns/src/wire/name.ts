@@ -184,7 +184,7 @@ export function parentOf(name: Fqdn): Fqdn | undefined {
 export function isSubdomain(name: Fqdn, ancestor: Fqdn): boolean {
   if (ancestor === '.' || name === ancestor) return true
   if (!name.endsWith(`.${ancestor}`)) return false
-  // The dot before the ancestor may be an escaped one: then an odd number of backslashes stands before it.
+  // The dot before the ancestor may be an escaped one: then an odd number of backslashes is before it.
   let slashes = 0
   for (let i = name.length - ancestor.length - 2; i >= 0 && name.charCodeAt(i) === BACKSLASH; i--) slashes++
   return slashes % 2 === 0

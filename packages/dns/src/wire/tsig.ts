@@ -235,7 +235,7 @@ export function verifyMessage(
   return { kind: 'valid', key, record }
 }
 
-/** Six octets of seconds: what a BADTIME answer says in its other data. */
+/** Six octets of seconds: the other data of a BADTIME answer. */
 export function encodeTime(time: number): Uint8Array {
   const out = new WireWriter(8)
   writeTime(out, time)
@@ -259,7 +259,7 @@ export function tsigError(error: number, record: TsigRecord, now: number): DnsEr
       )
     }
     case RCODE.BADTRUNC:
-      return new DnsError('TSIG_BAD_TRUNC', `the server wants a longer MAC for key ${record.keyName}`)
+      return new DnsError('TSIG_BAD_TRUNC', `the server requires a longer MAC for key ${record.keyName}`)
   }
   return new DnsError(
     'TSIG_BAD_SIG',

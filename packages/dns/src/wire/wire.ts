@@ -129,7 +129,7 @@ export class WireWriter {
   /** Cuts back to `at` (a value of `this.at` from before). Table entries beyond it fail their comparison or are rewritten. */
   rewind(at: number): void {
     this.at = at
-    // Stale entries could point past `at` into octets that something else fills later, so forget them all.
+    // Stale entries could point past `at` into octets that something else fills later, so all are discarded.
     const start = this.#start
     this.reset(start)
     this.at = at
@@ -183,7 +183,7 @@ export class WireWriter {
 
   /**
    * Writes the uncompressed wire name in `wire` at `from`. Compressed 'folded' it may become, or end in, a pointer to the same
-   * name in another case, compressed 'exact' only in the same case: what a zone says keeps its case (RFC 4343 §4).
+   * name in another case, compressed 'exact' only in the same case: data of a zone keeps its case (RFC 4343 §4).
    */
   name(wire: Uint8Array, from = 0, compress: 'folded' | 'exact' | 'none' = 'folded'): void {
     let count = 0

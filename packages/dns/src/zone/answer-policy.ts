@@ -2,7 +2,7 @@
  * Which records of an RRset an answer contains: weighted, by priority, by the client's region, or all in random order.
  *
  * A policy is a record of the private-use type 65401 (RFC 6895 §3.1) beside the RRset that it covers, so it is stored,
- * transferred and changed with the zone. A server that does not know the type, BIND for instance, answers with the whole
+ * transferred and changed with the zone. A server that does not support the type, BIND for instance, answers with the whole
  * RRset: the fallback is a plain one. The choice is made per query:
  * 1. region: the records for the client's region (the most specific that has some), else those for no particular region, else all;
  * 2. priority: of these, the records with the lowest number;

@@ -1,4 +1,4 @@
-/** What a dynamic RRset knows about the query. */
+/** What a dynamic RRset gets of the query. */
 import type { ClientSubnet } from '../wire/edns.ts'
 
 export interface QueryContext {

@@ -165,7 +165,7 @@ function countParts(directory: readonly Shard[], originLength: number): ZoneCoun
   return { names, rrsets, cuts, wildcards }
 }
 
-/** The parts of the zone, or why there is none: a ZoneConflict with its line where one record is to blame. */
+/** The parts of the zone, or why there is none: a ZoneConflict with its line where one record causes it. */
 export function buildZone(log: RecordLog): ZoneParts | DnsError {
   const depth = directoryDepth(log.length)
   const { order, ends } = distribute(log, depth)

@@ -106,7 +106,7 @@ function readDirective(
       if (options.include === undefined) throw wrong('$INCLUDE is not allowed here')
       if (depth >= MAX_INCLUDE_DEPTH) throw wrong(`$INCLUDE nests deeper than ${MAX_INCLUDE_DEPTH}`)
       if (++state.includes.count > MAX_INCLUDES) throw wrong(`the zone includes more than ${MAX_INCLUDES} files`)
-      // RFC 1035 §5.1: origin and owner of this file come back after the included one.
+      // RFC 1035 §5.1: origin and owner of this file are restored after the included one.
       const inner = { ...state, origin: extra === undefined ? state.origin : nameToWire(extra, state.origin) }
       readEntries(readIncluded(options.include, argument), { ...options, file: argument }, inner, sink, depth + 1)
       return
@@ -132,7 +132,7 @@ function readOwner(text: string, state: State): void {
   state.ownerText = text
   state.ownerOrigin = state.origin
   if (text === '@') {
-    if (state.origin === undefined) throw wrong("'@' stands for the origin, but no $ORIGIN is set")
+    if (state.origin === undefined) throw wrong("'@' means the origin, but no $ORIGIN is set")
     state.owner = state.origin
   } else {
     if (state.origin === undefined && !text.endsWith('.')) throw wrong(`'${text}' is relative, but no $ORIGIN is set`)

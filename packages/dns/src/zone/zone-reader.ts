@@ -39,7 +39,7 @@ export class ZoneReader {
     this.#at = this.#start = hasMark ? 3 : 0
   }
 
-  /** Reads the next entry; false at the end. Throws DnsError; `line` then tells where. */
+  /** Reads the next entry; false at the end. Throws DnsError; `line` is then where. */
   next(): boolean {
     const text = this.#text
     this.tokens = []

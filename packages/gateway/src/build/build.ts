@@ -4,12 +4,13 @@
  * Guarantees: synchronous, no clock, no randomness. The same objects give the same bytes whatever their order, and an object
  * that nothing refers to changes nothing. Bad objects give a status or a finding; everything else is built.
  */
+import type { ListenerId } from '../ir/listen-addresses.ts'
 import type { Ir } from '../ir/model.ts'
 import { compareTexts } from '../ir/route-order.ts'
 import { BackendTlsPolicies } from '../sources/gateway-api/backend-tls-policy.ts'
 import { addHttpRoutes } from '../sources/gateway-api/http-route.ts'
 import { addGlobalIngresses } from '../sources/global-ingress.ts'
-import { gatewayIntents, readGateways } from '../sources/gateway-api/gateway.ts'
+import { gatewayIntents, readGateways, type ServedGateway } from '../sources/gateway-api/gateway.ts'
 import { ProxyBuilder } from '../sources/http-proxy/proxy-builder.ts'
 import { addIngresses, servedIngresses } from '../sources/ingress.ts'
 import { addTlsRoutes } from '../sources/gateway-api/tls-route.ts'
@@ -23,20 +24,30 @@ export interface Build {
   readonly statuses: readonly StatusIntent[]
   readonly findings: readonly Finding[]
   readonly refs: Refs
+  /** Listeners of Gateways that have a port of their own. */
+  readonly ports: readonly GatewayPort[]
+}
+
+export interface GatewayPort {
+  /** `namespace/name` */
+  readonly gateway: string
+  readonly listener: string
+  readonly id: ListenerId
 }
 
 export function build(input: Objects, settings: BuildSettings): Build {
   const refs = new Set<string>()
   const objects = recordingReader(input, refs)
   const draft = new Draft()
-  const statuses = settings.mode === 'global' ? [] : addCluster(draft, objects, settings)
+  const { statuses, ports } =
+    settings.mode === 'global' ? { statuses: [], ports: [] } : addCluster(draft, objects, settings)
   if (settings.mode === 'global') addGlobalIngresses(draft, objects, settings)
   const findings = draft.findings.toSorted((a, b) => compareTexts(JSON.stringify(a), JSON.stringify(b)))
-  return { ir: draft.toIr(), statuses, findings, refs }
+  return { ir: draft.toIr(), statuses, findings, refs, ports }
 }
 
-/** Everything that leads to Services of this cluster; returns the statuses. */
-function addCluster(draft: Draft, objects: Objects, settings: BuildSettings): StatusIntent[] {
+/** Everything that leads to Services of this cluster. */
+function addCluster(draft: Draft, objects: Objects, settings: BuildSettings): Pick<Build, 'statuses' | 'ports'> {
   const ingresses = servedIngresses(objects, settings)
   addIngresses(draft, objects, settings, ingresses)
   const proxies = new ProxyBuilder(draft, objects, settings)
@@ -50,7 +61,7 @@ function addCluster(draft: Draft, objects: Objects, settings: BuildSettings): St
   ]
   proxies.reportConflicts()
   reportIngressConflicts(draft)
-  return [
+  const statuses = [
     ...ingresses.map((ingress): StatusIntent => ({ kind: 'Ingress', ...identify(ingress), status: {} })),
     ...proxies.intents(),
     ...gatewayIntents(objects, settings, gateways),
@@ -60,6 +71,15 @@ function addCluster(draft: Draft, objects: Objects, settings: BuildSettings): St
     .map((intent) => ({ intent, name: `${intent.kind} ${intent.key}` }))
     .toSorted((a, b) => compareTexts(a.name, b.name))
     .map(({ intent }) => intent)
+  return { statuses, ports: portsOf(gateways) }
+}
+
+function portsOf(gateways: readonly ServedGateway[]): GatewayPort[] {
+  return gateways.flatMap(({ key, listeners }) =>
+    listeners
+      .filter(({ id, protocol, isServing }) => isServing && id !== protocol)
+      .map(({ id, spec }) => ({ gateway: key, listener: spec.name, id })),
+  )
 }
 
 function reportIngressConflicts(draft: Draft): void {

@@ -16,9 +16,10 @@ import type {
   TlsTermination,
   VirtualHost,
 } from '../ir/model.ts'
+import { parseListenerId, type ListenerId } from '../ir/listen-addresses.ts'
 import { compareRoutes, compareTexts, matchKey } from '../ir/route-order.ts'
 
-/** Something an owner should know that has no place in its status; becomes an Event. */
+/** A finding about an object that has no field in its status; becomes an Event. */
 export interface Finding {
   readonly origin: Omit<Origin, 'at'>
   readonly reason: string
@@ -46,7 +47,16 @@ export class Draft {
   readonly findings: Finding[] = []
   readonly #clusters = new Map<string, Cluster>()
   readonly #certificates = new Map<string, Certificate>()
-  readonly #hosts = { http: new Map<string, HostDraft>(), https: new Map<string, HostDraft>() }
+  /** By listener; the main ones are always there. */
+  readonly #hosts = new Map<ListenerId, Map<string, HostDraft>>([
+    ['http', new Map()],
+    ['https', new Map()],
+  ])
+
+  /** A listener that is served also without hosts: every request is answered with 404. */
+  addListener(listener: ListenerId): void {
+    this.#listener(listener)
+  }
 
   addCluster(cluster: Cluster): string {
     this.#clusters.set(cluster.name, cluster)
@@ -58,8 +68,8 @@ export class Draft {
     return certificate.name
   }
 
-  addRoute(protocol: Listener['protocol'], host: string, route: Route): void {
-    const { routes } = this.#host(protocol, host)
+  addRoute(listener: ListenerId, host: string, route: Route): void {
+    const { routes } = this.#host(listener, host)
     const key = matchKey(route.match)
     const other = routes.get(key)
     if (other === undefined) {
@@ -76,8 +86,8 @@ export class Draft {
    * The first termination of a host stays; returns false if another one exists.
    * @param group hosts that share connections
    */
-  setTls(host: string, tls: TlsTermination, group?: string): boolean {
-    const draft = this.#host('https', host)
+  setTls(host: string, tls: TlsTermination, group?: string, listener: ListenerId = 'https'): boolean {
+    const draft = this.#host(listener, host)
     if (draft.tls !== undefined) return JSON.stringify(draft.tls) === JSON.stringify(tls)
     draft.tls = tls
     if (group !== undefined) draft.group = group
@@ -85,31 +95,37 @@ export class Draft {
   }
 
   /** The first forwarding of a host stays; returns false if another one exists. */
-  setTcp(host: string, tcp: TcpForwarding): boolean {
-    const draft = this.#host('https', host)
+  setTcp(host: string, tcp: TcpForwarding, listener: ListenerId = 'https'): boolean {
+    const draft = this.#host(listener, host)
     if (draft.tcp !== undefined) return false
     draft.tcp = tcp
     return true
   }
 
   /** Requests for this host are answered with 404 unless a route takes them: no less specific host may. */
-  reserveHost(protocol: Listener['protocol'], host: string): void {
-    this.#host(protocol, host).isReserved = true
+  reserveHost(listener: ListenerId, host: string): void {
+    this.#host(listener, host).isReserved = true
   }
 
-  setRateLimit(protocol: Listener['protocol'], host: string, rateLimit: RateLimit): void {
-    this.#host(protocol, host).rateLimit = rateLimit
+  setRateLimit(listener: ListenerId, host: string, rateLimit: RateLimit): void {
+    this.#host(listener, host).rateLimit = rateLimit
   }
 
   toIr(): Ir {
-    const listeners = (['http', 'https'] as const).map((protocol): Listener => {
-      const hosts = [...this.#hosts[protocol]]
+    const listeners = [...this.#hosts].map(([id, drafts]): Listener => {
+      const { protocol, port } = parseListenerId(id)
+      const hosts = [...drafts]
         .filter(([, { routes, tcp, isReserved }]) => routes.size > 0 || tcp !== undefined || isReserved === true)
         .map(([host, draft]) => hostOf(host, draft))
         // Without a certificate nothing of the host is served over TLS.
         .filter((host) => protocol === 'http' || host.tls !== undefined || host.tcp !== undefined)
-      return { protocol, hosts: hosts.toSorted((a, b) => compareTexts(a.host, b.host)) }
+      return {
+        protocol,
+        ...(port !== undefined && { port }),
+        hosts: hosts.toSorted((a, b) => compareTexts(a.host, b.host)),
+      }
     })
+    listeners.sort(compareListeners)
     const used = usedNames(listeners)
     return {
       listeners,
@@ -118,12 +134,24 @@ export class Draft {
     }
   }
 
-  #host(protocol: Listener['protocol'], host: string): HostDraft {
-    const hosts = this.#hosts[protocol]
+  #listener(id: ListenerId): Map<string, HostDraft> {
+    let hosts = this.#hosts.get(id)
+    if (hosts === undefined) this.#hosts.set(id, (hosts = new Map()))
+    return hosts
+  }
+
+  #host(listener: ListenerId, host: string): HostDraft {
+    const hosts = this.#listener(listener)
     let draft = hosts.get(host)
     if (draft === undefined) hosts.set(host, (draft = { routes: new Map() }))
     return draft
   }
+}
+
+/** The main listeners first. */
+function compareListeners(a: Listener, b: Listener): number {
+  const isMain = ({ port }: Listener) => (port === undefined ? 0 : 1)
+  return isMain(a) - isMain(b) || compareTexts(a.protocol, b.protocol) || (a.port ?? 0) - (b.port ?? 0)
 }
 
 export function originOf(kind: Origin['kind'], object: Immutable<Obj>, at: string): Origin {

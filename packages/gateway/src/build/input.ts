@@ -3,6 +3,7 @@
  * or missed) decides which later changes need another build.
  */
 import type { Immutable, Key, Kind, Obj } from '@seamark/kube/object'
+import type { ListenAddresses } from '../ir/listen-addresses.ts'
 import { withoutNulls } from './nulls.ts'
 
 /** A consistent view of all objects; `Reader` of the runtime's caches is one. */
@@ -28,6 +29,8 @@ export interface BuildSettings {
   readonly allowsExternalNames: boolean
   /** Addresses of member clusters may be on this machine: for the playground and tests. */
   readonly allowsLoopback: boolean
+  /** Where listeners are bound: two ports of Gateways cannot have one address. */
+  readonly listen: ListenAddresses
   readonly connectTimeoutMs: number
   /** Default of the response timeout. */
   readonly timeoutMs: number
@@ -43,6 +46,7 @@ export const BUILD_DEFAULTS: BuildSettings = {
   controllerName: CONTROLLER_NAME,
   allowsExternalNames: false,
   allowsLoopback: false,
+  listen: { http: { host: '::', port: 8_080 }, https: { host: '::', port: 8_443 } },
   connectTimeoutMs: 2_000,
   timeoutMs: 15_000,
 }

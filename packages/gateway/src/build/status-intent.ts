@@ -24,7 +24,7 @@ export interface StatusIntent {
     | 'TLSRoute'
     | 'BackendTLSPolicy'
   readonly key: Key
-  /** Of the object that was judged: a recreated object gets its status again. */
+  /** Of the object that the status is about: a recreated object gets its status again. */
   readonly uid?: string
   readonly generation?: number
   /** Fields of `status`; lists called `conditions` contain ConditionIntents. */

@@ -1,4 +1,4 @@
-/** The gateway of a manager on an in-memory cluster. Contour met each of these nine problems; the names say which. */
+/** The gateway of a manager on an in-memory cluster. Contour had each of these nine problems, which the names describe. */
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { EndpointSlice, Ingress, Lease, manager, Secret, Service } from '@seamark/kube'

@@ -34,20 +34,22 @@ import { keyOf, type Immutable, type Key, type Kind, type Obj } from '@seamark/k
 import { build, type Build } from '../build/build.ts'
 import type { BuildSettings, Refs } from '../build/input.ts'
 import { envoyDataPlane, type EnvoyDataPlaneOptions } from '../envoy/data-plane.ts'
-import type { ListenAddress, ProxyAddresses } from '../proxy/proxy.ts'
+import type { ListenAddresses } from '../ir/listen-addresses.ts'
+import type { PortFaults } from '../proxy/fronts.ts'
+import type { ProxyAddresses } from '../proxy/proxy.ts'
 import { withRejections, type Rejection } from '../xds/rejections.ts'
 import { builtInDataPlane } from './data-plane.ts'
 import type { Endpoint } from '../proxy/clusters.ts'
 import { GlobalIngress } from '../sources/global-ingress.ts'
 import { EndpointTable, serviceOf } from './endpoints.ts'
 import { namespaceLabelsChanged, partChanged, routeChanged, whenReferenced } from './relevance.ts'
+import { rejectedPorts, withPortFaults } from './port-faults.ts'
 import { StatusBoard } from './status-board.ts'
 import { addStatusWriter, type Pause } from './status-writer.ts'
 
-export interface GatewayOptions {
-  readonly settings: BuildSettings
-  readonly http?: ListenAddress
-  readonly https?: ListenAddress
+export interface GatewayOptions extends ListenAddresses {
+  /** Where listeners are bound is in these options. */
+  readonly settings: Omit<BuildSettings, 'listen'>
   /** Serve with Envoy: one that this process runs, or others that connect. @default the built-in proxy */
   readonly envoy?: Pick<EnvoyDataPlaneOptions, 'process' | 'port'>
   /** Addresses for the statuses; else those of `service`. */
@@ -71,27 +73,42 @@ export interface GatewayOptions {
 const DEBOUNCE = '100ms'
 
 export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
-  const { settings, routeEndpoint } = options
+  const { routeEndpoint } = options
   const board = new StatusBoard()
   board.setAddresses(options.statusAddresses)
   const isRefused = addressGuard({ allowLoopback: options.allowLoopback ?? false })
   const table = new EndpointTable(isRefused)
-  const addresses = {
+  const addresses: ListenAddresses = {
     ...(options.http !== undefined && { http: options.http }),
     ...(options.https !== undefined && { https: options.https }),
+    ...(options.ports !== undefined && { ports: options.ports }),
+    ...(options.portOffset !== undefined && { portOffset: options.portOffset }),
   }
+  const settings: BuildSettings = { ...options.settings, listen: addresses }
   const endpoints = (name: string) =>
     routeEndpoint === undefined ? table.get(name) : table.get(name).map(routeEndpoint)
   let current: Build | undefined
   let rejections: readonly Rejection[] = []
+  let portFaults: PortFaults = new Map()
   const publishStatuses = (): void => {
     if (current === undefined) return
     const { statuses, findings } = withRejections(current, rejections)
-    board.publish(statuses, findings)
+    const faults = options.envoy === undefined ? portFaults : rejectedPorts(current.ir, rejections)
+    board.publish(withPortFaults(statuses, current.ports, faults), findings)
   }
   const dataPlane =
     options.envoy === undefined
-      ? builtInDataPlane({ ...addresses, endpoints, isRefused })
+      ? builtInDataPlane({
+          ...addresses,
+          endpoints,
+          isRefused,
+          onPortFaults(faults) {
+            for (const [listener, fault] of faults)
+              if (portFaults.get(listener) !== fault) mgr.log.warn({ listener, fault }, 'a port cannot be bound')
+            portFaults = new Map(faults)
+            publishStatuses()
+          },
+        })
       : envoyDataPlane({
           ...options.envoy,
           log: mgr.log,

@@ -1,6 +1,6 @@
 /**
  * The newest decision about the status of every object, between the build and the writer. Publishing never waits, and the
- * writer is told which decisions differ from the last ones.
+ * writer gets the decisions that differ from the last ones.
  */
 import type { LoadBalancerIngress } from '@seamark/kube'
 import type { Finding } from '../build/draft.ts'

@@ -2,7 +2,7 @@
  * Writes statuses and addresses, on the leader only. The build hands over the newest decision per object (latest wins) and
  * never waits; writes are few at a time, read the cached object, and are left out when nothing would change.
  *
- * Losing the lease stops this writer and nothing else: the data plane of the replica goes on, and the replica may lead again.
+ * Losing the lease stops this writer and nothing else: the data plane of the replica continues to serve, and the replica may lead again.
  * Whoever begins to lead writes every status anew, so that none is missing from the time before.
  */
 import { randomUUID } from 'node:crypto'
@@ -163,7 +163,7 @@ async function write(
     const kind = KINDS[intent.kind]
     const object = context.get(kind, intent.key) as (Obj & { status?: Record<string, unknown> }) | undefined
     if (object === undefined || object.metadata.deletionTimestamp !== undefined) return
-    // The decision is about an older version; the next build judges this one.
+    // The decision is about an older version; the next build decides about this one.
     if (intent.uid !== undefined && object.metadata.uid !== intent.uid) return
     if (intent.generation !== undefined && object.metadata.generation !== intent.generation) return
     const { addresses } = board

@@ -1,13 +1,22 @@
 /**
- * IngressRoute v1beta1 ↔ HTTPProxy v1, for manifests: pure, with a report of what the other kind cannot say.
+ * IngressRoute v1beta1 ↔ HTTPProxy v1, for manifests: pure, with a report of what the other kind cannot express.
  *
- * Paths: an IngressRoute repeats the delegated prefix in the routes of the delegate, an HTTPProxy does not. All objects are
- * converted together, so that the prefix of each delegate is known.
- * Lossless: what an IngressRoute cannot say travels in the annotation `seamark.io/http-proxy-spec`; converting back restores
- * it unless the IngressRoute was changed in between.
+ * All objects are converted together, so that the prefix under which each delegate is included is known (delegation.ts).
+ * Lossless both ways: a spec that the conversion back would not give is kept in an annotation, and restored from it unless the
+ * converted object was changed in between. Metadata that an API server sets is left out.
  */
-import { HTTPProxy, IngressRoute, type ProxyRoute, type ProxyService } from '@seamark/kube/contour'
+import { isDeepStrictEqual } from 'node:util'
+import { HTTPProxy, IngressRoute, type ProxyRoute, type ProxyService, type TcpProxy } from '@seamark/kube/contour'
 import { apiVersionOf, keyOf, type ObjectMeta } from '@seamark/kube/object'
+import {
+  delegateKey,
+  isRoot,
+  joinPaths,
+  prefixesOfProxies,
+  prefixesOfRoutes,
+  relativePath,
+  type DelegatedPrefixes,
+} from './delegation.ts'
 
 export interface ConversionNote {
   /** `namespace/name`. */
@@ -22,145 +31,197 @@ export interface Converted<T> {
   readonly notes: readonly ConversionNote[]
 }
 
-const ORIGINAL = 'seamark.io/http-proxy-spec'
-
 type ProxySpec = NonNullable<HTTPProxy['spec']>
 type RouteSpec = NonNullable<IngressRoute['spec']>
 type OldRoute = NonNullable<RouteSpec['routes']>[number]
 type OldService = NonNullable<OldRoute['services']>[number]
+type Note = (at: string, message: string) => void
+
+/** The spec before the conversion, and the prefix that it was converted with. */
+interface Original<T> {
+  readonly spec: T
+  readonly prefix: string
+}
+
+const PROXY_ORIGINAL = 'seamark.io/http-proxy-spec'
+const ROUTE_ORIGINAL = 'seamark.io/ingress-route-spec'
 
 export function toHttpProxies(routes: readonly IngressRoute[]): Converted<HTTPProxy> {
   const notes: ConversionNote[] = []
-  const prefixes = delegatedPrefixes(routes)
-  const objects = routes.map((object): HTTPProxy => {
-    const key = keyOf(object)
-    const note = (at: string, message: string) => void notes.push({ key, at, message })
-    const kept = restore(object)
-    if (kept !== undefined) return proxyOf(object, kept)
-    const found = [...(prefixes.get(key) ?? [])]
-    const isRoot = object.spec?.virtualhost !== undefined && object.spec.virtualhost !== null
-    if (!isRoot && found.length !== 1) {
-      const what =
-        found.length === 0 ? 'none of the given objects delegates to it' : `delegated with ${found.join(' and ')}`
-      note('spec.routes', `${what}; the paths are left whole, remove the delegated prefix by hand`)
-    }
-    const prefix = !isRoot && found.length === 1 ? (found[0] ?? '') : ''
-    return proxyOf(object, toProxySpec(object.spec ?? {}, prefix, note))
+  const prefixes = prefixesOfRoutes(routes)
+  const head = { apiVersion: apiVersionOf(HTTPProxy), kind: HTTPProxy.kind }
+  const converted = routes.map((object) => {
+    const note: Note = (at, message) => void notes.push({ key: keyOf(object), at, message })
+    const { metadata, spec = {} } = object
+    const kept = readOriginal<ProxySpec>(metadata, PROXY_ORIGINAL)
+    if (kept !== undefined && isDeepStrictEqual(toRouteSpec(kept.spec, kept.prefix, ignore), spec))
+      return { metadata, spec: kept.spec, original: undefined }
+    const prefix = prefixOf(object, prefixes, 'remove the delegated prefix from its matches', note)
+    return { metadata, spec: toProxySpec(spec, prefix, note), original: { spec, prefix } }
+  })
+  const back = prefixesOfProxies(converted)
+  const objects = converted.map(({ metadata, spec, original }): HTTPProxy => {
+    const isReversible =
+      original === undefined ||
+      (prefixOf({ metadata, spec }, back) === original.prefix &&
+        isSameRoute(toRouteSpec(spec, original.prefix, ignore), original.spec))
+    return { ...head, metadata: metadataOf(metadata, isReversible ? {} : { [ROUTE_ORIGINAL]: original }), spec }
   })
   return { objects, notes }
 }
 
 export function toIngressRoutes(proxies: readonly HTTPProxy[]): Converted<IngressRoute> {
   const notes: ConversionNote[] = []
-  const objects = proxies.map((object): IngressRoute => {
-    const key = keyOf(object)
-    let isLossy = false
-    const note = (at: string, message: string) => {
-      isLossy = true
-      notes.push({ key, at, message })
-    }
-    const spec = toRouteSpec(object.spec ?? {}, note)
-    const annotations = { ...object.metadata.annotations }
-    if (isLossy) annotations[ORIGINAL] = JSON.stringify(object.spec)
-    const metadata = { ...object.metadata, ...(Object.keys(annotations).length > 0 && { annotations }) }
-    return { apiVersion: apiVersionOf(IngressRoute), kind: IngressRoute.kind, metadata, spec }
+  const prefixes = prefixesOfProxies(proxies)
+  const head = { apiVersion: apiVersionOf(IngressRoute), kind: IngressRoute.kind }
+  const converted = proxies.map((object) => {
+    const note: Note = (at, message) => void notes.push({ key: keyOf(object), at, message })
+    const { metadata, spec = {} } = object
+    const kept = readOriginal<RouteSpec>(metadata, ROUTE_ORIGINAL)
+    if (kept !== undefined && isDeepStrictEqual(toProxySpec(kept.spec, kept.prefix, ignore), spec))
+      return { metadata, spec: kept.spec, original: undefined }
+    const prefix = prefixOf(object, prefixes, 'put the prefix in front of its matches', note)
+    return { metadata, spec: toRouteSpec(spec, prefix, note), original: { spec, prefix } }
+  })
+  const back = prefixesOfRoutes(converted)
+  const objects = converted.map(({ metadata, spec, original }): IngressRoute => {
+    const isReversible =
+      original === undefined ||
+      (prefixOf({ metadata, spec }, back) === original.prefix &&
+        isDeepStrictEqual(toProxySpec(spec, original.prefix, ignore), original.spec))
+    return { ...head, metadata: metadataOf(metadata, isReversible ? {} : { [PROXY_ORIGINAL]: original }), spec }
   })
   return { objects, notes }
 }
 
-function proxyOf({ metadata }: IngressRoute, spec: ProxySpec): HTTPProxy {
-  return { apiVersion: apiVersionOf(HTTPProxy), kind: HTTPProxy.kind, metadata: withoutOriginal(metadata), spec }
+const ignore: Note = () => undefined
+
+/** The prefix of a delegate; empty for a root, and with a note if it is not known. */
+function prefixOf(object: HTTPProxy | IngressRoute, all: DelegatedPrefixes, advice = '', note: Note = ignore): string {
+  if (isRoot(object)) return ''
+  const found = [...(all.get(delegateKey(object.metadata)) ?? [])].toSorted()
+  const [only] = found
+  if (only !== undefined && found.length === 1) return only
+  const what =
+    found.length === 0
+      ? 'none of the given objects delegates to it: give them together, or'
+      : `it is delegated to under ${found.join(' and ')}: make one object for each, and`
+  note('spec.routes', `the paths are converted as they are; ${what} ${advice} by hand`)
+  return ''
 }
 
-/** The stored spec, if the IngressRoute still is what it was converted to. */
-function restore({ metadata, spec }: IngressRoute): ProxySpec | undefined {
-  const text = metadata.annotations?.[ORIGINAL]
+/** The order of routes has no meaning. */
+function isSameRoute({ routes: left, ...a }: RouteSpec, { routes: right, ...b }: RouteSpec): boolean {
+  if (!isDeepStrictEqual(a, b) || left?.length !== right?.length) return false
+  const rest = [...(right ?? [])]
+  return (left ?? []).every((route) => {
+    const at = rest.findIndex((each) => isDeepStrictEqual(route, each))
+    return at >= 0 && rest.splice(at, 1).length === 1
+  })
+}
+
+function readOriginal<T>({ annotations }: ObjectMeta, name: string): Original<T> | undefined {
+  const text = annotations?.[name]
   if (text === undefined) return undefined
   try {
-    const stored = JSON.parse(text) as ProxySpec
-    const now = toRouteSpec(stored, () => undefined)
-    return JSON.stringify(now) === JSON.stringify(spec) ? stored : undefined
+    const { spec, prefix } = JSON.parse(text) as Partial<Original<T>>
+    return typeof spec === 'object' && spec !== null && typeof prefix === 'string' ? { spec, prefix } : undefined
   } catch {
     return undefined
   }
 }
 
-function withoutOriginal(metadata: ObjectMeta): ObjectMeta {
-  const { annotations, ...rest } = metadata
-  const { [ORIGINAL]: _original, ...others } = annotations ?? {}
-  return Object.keys(others).length === 0 ? rest : { ...rest, annotations: others }
-}
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/** The full prefixes under which each object is delegated to, by key; roots begin with none. */
-function delegatedPrefixes(routes: readonly IngressRoute[]): Map<string, Set<string>> {
-  const prefixes = new Map<string, Set<string>>()
-  for (const { metadata, spec } of routes)
-    for (const { match, delegate } of spec?.routes ?? []) {
-      if (delegate === undefined) continue
-      const key = `${delegate.namespace ?? metadata.namespace ?? ''}/${delegate.name}`
-      // Matches of an IngressRoute are whole paths, so a chain needs no walk.
-      prefixes.set(key, (prefixes.get(key) ?? new Set()).add(match))
-    }
-  return prefixes
+/** What people write: an object that was read from a cluster can be applied as another one. */
+function metadataOf(metadata: ObjectMeta, original: Readonly<Record<string, unknown>> = {}): ObjectMeta {
+  const { name, namespace, labels, annotations: given, ownerReferences } = metadata
+  const { [PROXY_ORIGINAL]: _proxy, [ROUTE_ORIGINAL]: _route, [LAST_APPLIED]: _applied, ...others } = given ?? {}
+  const kept = Object.entries(original).map(([key, value]) => [key, JSON.stringify(value)])
+  const annotations: Record<string, string> = { ...others, ...Object.fromEntries(kept) }
+  return {
+    ...(name !== undefined && { name }),
+    ...(namespace !== undefined && { namespace }),
+    ...(labels !== undefined && { labels }),
+    ...(Object.keys(annotations).length > 0 && { annotations }),
+    ...(ownerReferences !== undefined && { ownerReferences }),
+  }
 }
-
-type Note = (at: string, message: string) => void
 
 function toProxySpec(spec: RouteSpec, prefix: string, note: Note): ProxySpec {
   const [routes, includes]: [ProxyRoute[], NonNullable<ProxySpec['includes']>] = [[], []]
   for (const [index, route] of (spec.routes ?? []).entries()) {
     const at = `spec.routes[${index}]`
-    const conditions = [{ prefix: relative(route.match, prefix, `${at}.match`, note) }]
+    const own = ownPath(route.match, prefix, `${at}.match`, note)
+    const conditions = own === '' ? {} : { conditions: [{ prefix: own }] }
     if (route.delegate !== undefined) {
       const { name, namespace } = route.delegate
-      includes.push({ name, ...(namespace !== undefined && { namespace }), conditions })
-    } else routes.push(toProxyRoute(route, conditions, at, note))
+      includes.push({ name, ...(namespace !== undefined && { namespace }), ...conditions })
+    } else routes.push({ ...conditions, ...toProxyRoute(route, at, note) })
   }
-  const { tcpproxy } = spec
+  const { virtualhost, tcpproxy } = spec
+  const minimum = virtualhost?.tls?.minimumProtocolVersion
+  if (minimum === '1.0' || minimum === '1.1')
+    note(
+      'spec.virtualhost.tls.minimumProtocolVersion',
+      `TLS ${minimum} is not supported by an HTTPProxy; use 1.2 or 1.3`,
+    )
   return {
-    ...(spec.virtualhost !== undefined && { virtualhost: spec.virtualhost }),
+    ...(virtualhost !== undefined && { virtualhost }),
     ...(includes.length > 0 && { includes }),
     ...(routes.length > 0 && { routes }),
-    ...(tcpproxy !== undefined && {
-      tcpproxy: {
-        ...(tcpproxy.services !== undefined && { services: tcpproxy.services }),
-        ...(tcpproxy.delegate !== undefined && { include: tcpproxy.delegate }),
-      },
-    }),
+    ...(tcpproxy !== undefined && { tcpproxy: toTcpProxy(tcpproxy, note) }),
   }
 }
 
-function relative(match: string, prefix: string, at: string, note: Note): string {
-  const bare = prefix.replace(/\/+$/, '')
-  if (bare === '') return match
-  if (match === bare || match.startsWith(`${bare}/`)) return match.slice(bare.length) || '/'
-  note(at, `${match} is not below the delegated prefix ${prefix}: an IngressRoute never served it`)
-  return match
+function ownPath(match: string, prefix: string, at: string, note: Note): string {
+  if (`${match}/` === prefix) {
+    note(at, `${match} becomes ${prefix}: the prefix of an include stands in front of every path below it`)
+    return ''
+  }
+  const path = relativePath(match, prefix)
+  if (path === undefined)
+    note(at, `${match} is not below the delegated prefix ${prefix}: an IngressRoute never served it`)
+  return path ?? match
 }
 
-function toProxyRoute(
-  route: OldRoute,
-  conditions: NonNullable<ProxyRoute['conditions']>,
-  at: string,
-  note: Note,
-): ProxyRoute {
-  const services = route.services ?? []
-  const checks = new Set(services.map(({ healthCheck }) => JSON.stringify(healthCheck)))
-  const strategies = new Set(services.map(({ strategy }) => strategy))
-  if (checks.size > 1) note(`${at}.services`, 'health checks differ; an HTTPProxy has one for all services of a route')
-  if (strategies.size > 1) note(`${at}.services`, 'strategies differ; an HTTPProxy has one for all services of a route')
-  const [first] = services
-  const { prefixRewrite, timeoutPolicy, retryPolicy } = route
+function toTcpProxy({ services, delegate }: NonNullable<RouteSpec['tcpproxy']>, note: Note): TcpProxy {
+  const at = 'spec.tcpproxy.services'
+  for (const [index, { healthCheck }] of (services ?? []).entries())
+    if (healthCheck !== undefined) note(`${at}[${index}].healthCheck`, 'had no effect on TCP and is left out')
+  const strategy = strategyOf(services ?? [], at, note)
   return {
-    conditions,
-    ...(services.length > 0 && { services: services.map(toProxyService) }),
+    ...(services !== undefined && { services: services.map(toProxyService) }),
+    ...(delegate !== undefined && { include: delegate }),
+    ...(strategy !== undefined && { loadBalancerPolicy: { strategy } }),
+  }
+}
+
+/** An HTTPProxy has one strategy for all services of a route. */
+function strategyOf(services: readonly OldService[], at: string, note: Note): string | undefined {
+  if (new Set(services.map(({ strategy }) => strategy)).size > 1)
+    note(at, 'strategies differ; an HTTPProxy has one for all services of a route, the first one is used')
+  return services.find(({ strategy }) => strategy !== undefined)?.strategy
+}
+
+function toProxyRoute(route: OldRoute, at: string, note: Note): ProxyRoute {
+  const { services, prefixRewrite, timeoutPolicy, retryPolicy } = route
+  if (new Set((services ?? []).map(({ healthCheck }) => JSON.stringify(healthCheck))).size > 1)
+    note(
+      `${at}.services`,
+      'health checks differ; an HTTPProxy has one for all services of a route, the first one is used',
+    )
+  const healthCheck = services?.find((each) => each.healthCheck !== undefined)?.healthCheck
+  const strategy = strategyOf(services ?? [], `${at}.services`, note)
+  return {
+    ...(services !== undefined && { services: services.map(toProxyService) }),
     ...(route.enableWebsockets !== undefined && { enableWebsockets: route.enableWebsockets }),
     ...(route.permitInsecure !== undefined && { permitInsecure: route.permitInsecure }),
     ...(prefixRewrite !== undefined && { pathRewritePolicy: { replacePrefix: [{ replacement: prefixRewrite }] } }),
     ...(timeoutPolicy?.request !== undefined && { timeoutPolicy: { response: timeoutPolicy.request } }),
     ...(retryPolicy !== undefined && { retryPolicy }),
-    ...(first?.healthCheck !== undefined && { healthCheckPolicy: first.healthCheck }),
-    ...(first?.strategy !== undefined && { loadBalancerPolicy: { strategy: first.strategy } }),
+    ...(healthCheck !== undefined && { healthCheckPolicy: healthCheck }),
+    ...(strategy !== undefined && { loadBalancerPolicy: { strategy } }),
   }
 }
 
@@ -173,7 +234,7 @@ function toProxyService({ name, port, weight, validation }: OldService): ProxySe
   }
 }
 
-/** Fields of a route that both kinds have. */
+/** Fields that both kinds have. */
 const ROUTE_FIELDS = new Set([
   'conditions',
   'services',
@@ -187,63 +248,93 @@ const ROUTE_FIELDS = new Set([
 ])
 const SERVICE_FIELDS = new Set(['name', 'port', 'weight', 'validation'])
 const HOST_FIELDS = new Set(['fqdn', 'tls'])
+const TLS_FIELDS = new Set(['secretName', 'passthrough', 'minimumProtocolVersion'])
+const TCP_FIELDS = new Set(['services', 'include', 'includes', 'loadBalancerPolicy'])
+const SPEC_FIELDS = new Set(['virtualhost', 'includes', 'routes', 'tcpproxy'])
 
-function toRouteSpec(spec: ProxySpec, note: Note): RouteSpec {
+function toRouteSpec(spec: ProxySpec, prefix: string, note: Note): RouteSpec {
   const routes: OldRoute[] = []
   for (const [index, include] of (spec.includes ?? []).entries()) {
-    const at = `spec.includes[${index}]`
     const { name, namespace, conditions = [] } = include
     routes.push({
-      match: prefixOf(conditions, `${at}.conditions`, note),
+      match: matchOf(conditions, prefix, `spec.includes[${index}].conditions`, note),
       delegate: { name, ...(namespace !== undefined && { namespace }) },
     })
   }
   for (const [index, route] of (spec.routes ?? []).entries())
-    routes.push(toOldRoute(route, `spec.routes[${index}]`, note))
+    routes.push(toOldRoute(route, prefix, `spec.routes[${index}]`, note))
   const { virtualhost, tcpproxy } = spec
+  const { ingressClassName, ...known } = spec
+  if (ingressClassName !== undefined) note('spec.ingressClassName', 'use the annotation kubernetes.io/ingress.class')
+  reportOthers(known, SPEC_FIELDS, 'spec', note)
   reportOthers(virtualhost ?? {}, HOST_FIELDS, 'spec.virtualhost', note)
-  if (spec.ingressClassName !== undefined)
-    note('spec.ingressClassName', 'use the annotation kubernetes.io/ingress.class')
-  const include = tcpproxy?.include ?? tcpproxy?.includes
+  reportOthers(virtualhost?.tls ?? {}, TLS_FIELDS, 'spec.virtualhost.tls', note)
   return {
     ...(virtualhost !== undefined && { virtualhost }),
     ...(routes.length > 0 && { routes }),
-    ...(tcpproxy !== undefined &&
-      tcpproxy !== null && {
-        tcpproxy: {
-          ...(tcpproxy.services !== undefined && { services: tcpproxy.services }),
-          ...(include !== undefined && { delegate: include }),
-        },
-      }),
+    ...(tcpproxy !== undefined && tcpproxy !== null && { tcpproxy: toOldTcpProxy(tcpproxy, note) }),
   }
 }
 
-function toOldRoute(route: ProxyRoute, at: string, note: Note): OldRoute {
+function toOldTcpProxy(tcpproxy: NonNullable<ProxySpec['tcpproxy']>, note: Note): NonNullable<RouteSpec['tcpproxy']> {
+  reportOthers(tcpproxy, TCP_FIELDS, 'spec.tcpproxy', note)
+  const { services, loadBalancerPolicy } = tcpproxy
+  const delegate = tcpproxy.include ?? tcpproxy.includes
+  return {
+    ...(services !== undefined && {
+      services: toOldServices(services, loadBalancerPolicy, undefined, 'spec.tcpproxy', note),
+    }),
+    ...(delegate !== undefined && { delegate }),
+  }
+}
+
+function toOldServices(
+  services: readonly ProxyService[],
+  balancing: ProxyRoute['loadBalancerPolicy'],
+  healthCheck: ProxyRoute['healthCheckPolicy'],
+  at: string,
+  note: Note,
+): OldService[] {
+  if (balancing?.requestHashPolicies !== undefined)
+    note(`${at}.loadBalancerPolicy.requestHashPolicies`, 'an IngressRoute cannot express it')
+  return services.map((service, index) => {
+    reportOthers(service, SERVICE_FIELDS, `${at}.services[${index}]`, note)
+    const { name, port, weight, validation } = service
+    return {
+      name,
+      port,
+      ...(weight !== undefined && { weight }),
+      ...(validation !== undefined && { validation }),
+      ...(healthCheck !== undefined && { healthCheck: { ...healthCheck } }),
+      ...(balancing?.strategy !== undefined && { strategy: balancing.strategy }),
+    }
+  })
+}
+
+function toOldRoute(route: ProxyRoute, prefix: string, at: string, note: Note): OldRoute {
   reportOthers(route, ROUTE_FIELDS, at, note)
-  const { pathRewritePolicy, timeoutPolicy, retryPolicy, healthCheckPolicy, loadBalancerPolicy } = route
+  const { pathRewritePolicy, timeoutPolicy, retryPolicy, healthCheckPolicy, loadBalancerPolicy, services } = route
   const replacements = pathRewritePolicy?.replacePrefix ?? []
   const [replacement] = replacements
   if (replacements.length > 1 || (replacement?.prefix !== undefined && replacement.prefix !== ''))
     note(`${at}.pathRewritePolicy`, 'an IngressRoute has one rewrite, for its own match')
   for (const field of ['idle', 'idleConnection'] as const)
-    if (timeoutPolicy?.[field] !== undefined) note(`${at}.timeoutPolicy.${field}`, 'cannot be said in an IngressRoute')
+    if (timeoutPolicy?.[field] !== undefined) note(`${at}.timeoutPolicy.${field}`, 'an IngressRoute cannot express it')
   if (retryPolicy?.retryOn !== undefined || retryPolicy?.retriableStatusCodes !== undefined)
     note(`${at}.retryPolicy`, 'an IngressRoute retries on 5xx only')
+  if (healthCheckPolicy?.expectedStatuses !== undefined)
+    note(`${at}.healthCheckPolicy.expectedStatuses`, 'an IngressRoute expects 200')
+  const { expectedStatuses: _statuses, ...healthCheck } = healthCheckPolicy ?? { path: '' }
   return {
-    match: prefixOf(route.conditions ?? [], `${at}.conditions`, note),
-    ...(route.services !== undefined && {
-      services: route.services.map((service, index): OldService => {
-        reportOthers(service, SERVICE_FIELDS, `${at}.services[${index}]`, note)
-        const { name, port, weight, validation } = service
-        return {
-          name,
-          port,
-          ...(weight !== undefined && { weight }),
-          ...(validation !== undefined && { validation }),
-          ...(healthCheckPolicy !== undefined && { healthCheck: { ...healthCheckPolicy } }),
-          ...(loadBalancerPolicy?.strategy !== undefined && { strategy: loadBalancerPolicy.strategy }),
-        }
-      }),
+    match: matchOf(route.conditions ?? [], prefix, `${at}.conditions`, note),
+    ...(services !== undefined && {
+      services: toOldServices(
+        services,
+        loadBalancerPolicy,
+        healthCheckPolicy === undefined ? undefined : healthCheck,
+        at,
+        note,
+      ),
     }),
     ...(route.enableWebsockets !== undefined && { enableWebsockets: route.enableWebsockets }),
     ...(route.permitInsecure !== undefined && { permitInsecure: route.permitInsecure }),
@@ -258,15 +349,15 @@ function toOldRoute(route: ProxyRoute, at: string, note: Note): OldRoute {
   }
 }
 
-function prefixOf(conditions: NonNullable<ProxyRoute['conditions']>, at: string, note: Note): string {
-  const [first] = conditions
-  if (conditions.length === 0) return '/'
-  if (conditions.length === 1 && first?.prefix !== undefined) return first.prefix
-  note(at, 'an IngressRoute matches by one prefix only; the route would take more requests')
-  return conditions.find(({ prefix }) => prefix !== undefined)?.prefix ?? '/'
+/** The whole path of a route or include. */
+function matchOf(conditions: NonNullable<ProxyRoute['conditions']>, prefix: string, at: string, note: Note): string {
+  const path = conditions.find((each) => each.prefix !== undefined)?.prefix ?? ''
+  if (conditions.length > 1 || (conditions.length === 1 && conditions[0]?.prefix === undefined))
+    note(at, 'an IngressRoute matches by one prefix only: the route would take more requests')
+  return joinPaths(prefix, path) || '/'
 }
 
 function reportOthers(value: object, known: ReadonlySet<string>, at: string, note: Note): void {
   for (const [field, content] of Object.entries(value))
-    if (!known.has(field) && content !== undefined) note(`${at}.${field}`, 'cannot be said in an IngressRoute')
+    if (!known.has(field) && content !== undefined) note(`${at}.${field}`, 'an IngressRoute cannot express it')
 }

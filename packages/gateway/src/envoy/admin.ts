@@ -32,7 +32,7 @@ export class EnvoyAdmin {
     )
   }
 
-  /** New connections are refused, responses say that the connection ends. */
+  /** New connections are refused, and responses announce that the connection is closed. */
   async drain(): Promise<void> {
     await this.#ask('POST', '/healthcheck/fail')
     await this.#ask('POST', '/drain_listeners')

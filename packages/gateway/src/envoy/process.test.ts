@@ -93,7 +93,7 @@ describe('Envoy as a process', () => {
 
   it('is taken over by the next control plane, unless that one wants another program', async () => {
     const { pid } = await run()
-    // A second control plane in the place of one that was killed: the first just does not know.
+    // A second control plane replaces one that was killed; here the first one is still running.
     expect((await run()).pid).toBe(pid)
     const other = join(folder, 'other')
     writeFileSync(other, PROGRAM, { mode: 0o700 })

@@ -10,7 +10,7 @@ import { spawn } from 'node:child_process'
 import { open, readFile, rm, stat } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { messageOf, sleep, systemClock, untilAborted, type Clock, type Logger } from '@seamark/kube'
+import { Backoff, messageOf, poll, systemClock, untilAborted, type Clock, type Logger } from '@seamark/kube'
 import { makePrivateFolder, writePrivateFile } from '@seamark/kube/private-file'
 import type { ProxyAddresses } from '../proxy/proxy.ts'
 import { LISTENER_NAMES } from '../xds/listeners.ts'
@@ -91,7 +91,7 @@ async function isAnswered(socketPath: string): Promise<boolean> {
 export async function runEnvoy(options: EnvoyOptions, signal: AbortSignal): Promise<void> {
   const { folder, log, clock = systemClock } = options
   const admin = new EnvoyAdmin(join(folder, FILES.admin))
-  let backoffMs = FIRST_BACKOFF_MS
+  const backoff = new Backoff({ clock, baseMs: FIRST_BACKOFF_MS, limitMs: MAX_BACKOFF_MS, signal })
   while (!signal.aborted) {
     const startedMs = clock.monotonic()
     try {
@@ -109,9 +109,8 @@ export async function runEnvoy(options: EnvoyOptions, signal: AbortSignal): Prom
     } catch (error) {
       log.warn({ error: messageOf(error) }, 'Envoy could not be started')
     }
-    if (clock.monotonic() - startedMs > STABLE_MS) backoffMs = FIRST_BACKOFF_MS
-    await sleep(clock, backoffMs, signal)
-    backoffMs = Math.min(backoffMs * 2, MAX_BACKOFF_MS)
+    if (clock.monotonic() - startedMs > STABLE_MS) backoff.reset()
+    await backoff.wait()
   }
 }
 
@@ -136,7 +135,7 @@ async function adopt(options: EnvoyOptions): Promise<Watched | undefined> {
   return {
     pid,
     async ended(signal) {
-      while (!signal.aborted && isAlive(pid)) await sleep(clock, POLL_MS * 10, signal)
+      await poll(() => (isAlive(pid) ? undefined : true), { clock, intervalMs: POLL_MS * 10, signal })
     },
   }
 }
@@ -174,30 +173,30 @@ async function start(options: EnvoyOptions): Promise<Watched> {
 
 /** Calls `onReady` once the configuration is in effect and the listeners accept connections. */
 async function announce(options: EnvoyOptions, admin: EnvoyAdmin, clock: Clock, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    if (await admin.isReady()) {
-      const found = await admin.listeners().catch(() => new Map<string, never>())
-      const open = options.listeners.map((each) => [each, found.get(LISTENER_NAMES[each])] as const)
-      if (open.every(([, address]) => address !== undefined)) return options.onReady(Object.fromEntries(open))
-    }
-    await sleep(clock, POLL_MS, signal)
+  const findAddresses = async (): Promise<ProxyAddresses | undefined> => {
+    if (!(await admin.isReady())) return undefined
+    const found = await admin.listeners().catch(() => new Map<string, never>())
+    const open = options.listeners.map((each) => [each, found.get(LISTENER_NAMES[each])] as const)
+    return open.every(([, address]) => address !== undefined) ? Object.fromEntries(open) : undefined
   }
+  const addresses = await poll(findAddresses, { clock, intervalMs: POLL_MS, signal })
+  if (addresses !== undefined) options.onReady(addresses)
 }
 
 /** Lets requests in flight finish, then ends the process. */
 async function stop(pid: number, admin: EnvoyAdmin, { folder, log }: EnvoyOptions, clock: Clock): Promise<void> {
-  const deadline = clock.monotonic() + DRAIN_MS
+  const isIdle = async () => ((await admin.activeRequests()) === 0 ? true : undefined)
+  const hasEnded = () => (isAlive(pid) ? undefined : true)
   try {
     await admin.drain()
-    while ((await admin.activeRequests()) > 0 && clock.monotonic() < deadline) await sleep(clock, POLL_MS)
+    await poll(isIdle, { clock, intervalMs: POLL_MS, timeoutMs: DRAIN_MS })
   } catch (error) {
     log.debug({ error: messageOf(error) }, 'Envoy is ended without draining')
   }
   for (const name of ['SIGTERM', 'SIGKILL'] as const) {
     if (!isAlive(pid)) break
     process.kill(pid, name)
-    const end = clock.monotonic() + END_MS
-    while (isAlive(pid) && clock.monotonic() < end) await sleep(clock, POLL_MS)
+    await poll(hasEnded, { clock, intervalMs: POLL_MS, timeoutMs: END_MS })
   }
   await rm(join(folder, FILES.state), { force: true })
 }

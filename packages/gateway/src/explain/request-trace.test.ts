@@ -91,3 +91,46 @@ describe('traceRequest', () => {
     expect(answer.problems[0]).toContain('ServiceUnresolvedReference')
   })
 })
+
+it('asks the listener of the port that the URL names, if a Gateway has one', () => {
+  const route = (name: string, sectionName: string, path: string) =>
+    object('HTTPRoute', `a/${name}`, {
+      spec: {
+        parentRefs: [{ name: 'gw', sectionName }],
+        hostnames: ['x.test'],
+        rules: [{ matches: [{ path: { type: 'PathPrefix', value: path } }], backendRefs: [{ name: 'web', port: 80 }] }],
+      },
+    })
+  const all = [
+    service('a/web'),
+    object('GatewayClass', 'ours', { spec: { controllerName: BUILD_DEFAULTS.controllerName } }),
+    object('Gateway', 'a/gw', {
+      spec: {
+        gatewayClassName: 'ours',
+        listeners: [80, 8_081].map((port) => ({ name: `p${port}`, port, protocol: 'HTTP' })),
+      },
+    }),
+    route('main', 'p80', '/main'),
+    route('other', 'p8081', '/other'),
+  ]
+  expect(trace(all, { target: '/other' }).outcome).toBe('none')
+  expect(trace(all, { target: '/other', authority: 'x.test:8081', port: 8_081 }).taken?.match).toBe('segment /other')
+  // A port that no Gateway has is one that somebody maps to the main listener.
+  expect(trace(all, { target: '/main', authority: 'x.test:9', port: 9 }).taken?.match).toBe('segment /main')
+})
+
+it('says that a backend has no ready endpoint', () => {
+  const objects = objectsOf(shop)
+  const question = { protocol: 'http', authority: 'x.test', target: '/', method: 'GET', headers: {} } as const
+  const built = build(objects, BUILD_DEFAULTS)
+  const slice = (ready: boolean) => ({
+    metadata: { namespace: 'a', name: 'web', labels: { 'kubernetes.io/service-name': 'web' } },
+    addressType: 'IPv4' as const,
+    endpoints: [{ addresses: ['10.0.0.1'], conditions: { ready } }],
+    ports: [{ name: 'p80', port: 80, protocol: 'TCP' as const }],
+  })
+  expect(traceRequest(built, objects, question, [slice(false)]).problems).toEqual([
+    'Service a/web has no ready endpoint for port p80: requests get 503',
+  ])
+  expect(traceRequest(built, objects, question, [slice(true)]).problems).toEqual([])
+})

@@ -2,13 +2,14 @@
  * Which route of the configuration takes a request, and why the others do not. Pure: reads a build and asks the same route
  * table as the built-in proxy, so that it cannot differ from what is served.
  */
-import { Ingress } from '@seamark/kube'
+import { type EndpointSlice, Ingress } from '@seamark/kube'
 import { HTTPProxy } from '@seamark/kube/contour'
 import { GRPCRoute, HTTPRoute } from '@seamark/kube/gateway-api'
 import { keyOf, type Immutable, type Obj } from '@seamark/kube/object'
 import type { Build } from '../build/build.ts'
 import type { Objects } from '../build/input.ts'
-import type { Action, Origin, Route } from '../ir/model.ts'
+import { endpointsOf, serviceOf } from '../controller/endpoints.ts'
+import type { Action, Ir, Origin, Route } from '../ir/model.ts'
 import { hostOf, normalizePath, type RequestFacts } from '../proxy/request-facts.ts'
 import { createRouteTable, findMismatch } from '../proxy/route-table.ts'
 
@@ -16,6 +17,8 @@ export interface RequestQuestion {
   readonly protocol: 'http' | 'https'
   /** Host, with a port if the client sends one. */
   readonly authority: string
+  /** Port that the client connects to, if the URL has one: that of a Gateway may have routes of its own. */
+  readonly port?: number
   /** Path and query. */
   readonly target: string
   readonly method: string
@@ -46,10 +49,12 @@ export interface RequestTrace {
   readonly problems: readonly string[]
 }
 
+/** @param slices of all Services, to say which backends have no endpoint; undefined: they are not known */
 export function traceRequest(
   { ir, statuses, findings }: Build,
   objects: Objects,
   question: RequestQuestion,
+  slices?: readonly Immutable<EndpointSlice>[],
 ): RequestTrace {
   const { protocol, authority, target, method } = question
   const headers = new Map(Object.entries(question.headers).map(([name, value]) => [name.toLowerCase(), value]))
@@ -66,7 +71,9 @@ export function traceRequest(
   })
   if (normalized === undefined || name === undefined) return none(`400: ${authority}${target} cannot be served`)
   const table = createRouteTable(ir)
-  const found = table[protocol].find(name)
+  const { port } = question
+  const listener = (port === undefined ? undefined : table.find(`${protocol}:${port}`)) ?? table[protocol]
+  const found = listener.find(name)
   if (found === undefined) {
     const isElsewhere = protocol === 'https' && table.http.find(name) !== undefined
     const why = isElsewhere ? 'it has no usable certificate' : 'no object declares it'
@@ -109,6 +116,7 @@ export function traceRequest(
       problems,
     }
   const isUpgraded = taken.upgradesToHttps && protocol === 'http'
+  if (!isUpgraded && slices !== undefined) problems.push(...withoutEndpoints(ir, taken.action, slices))
   return {
     outcome: isUpgraded ? 'redirect' : taken.action.kind,
     text: isUpgraded ? '301: redirected to HTTPS' : describeAction(taken.action),
@@ -131,6 +139,19 @@ function describe({ origin, match }: Route): TracedRoute {
     ...query.map((each) => `query ${each.name} ${each.kind} "${each.value}"`),
   ]
   return { origin: `${nameOf(origin)} ${origin.at}`, match: parts.join(', ') }
+}
+
+function withoutEndpoints({ clusters }: Ir, action: Action, slices: readonly Immutable<EndpointSlice>[]): string[] {
+  if (action.kind !== 'forward') return []
+  return action.backends.flatMap(({ cluster: name }) => {
+    const upstream = clusters.find((each) => each.name === name)?.upstream
+    if (upstream?.kind !== 'endpoints') return []
+    const slash = upstream.name.lastIndexOf('/')
+    const [service, port] = [upstream.name.slice(0, slash), upstream.name.slice(slash + 1)]
+    const own = slices.filter((slice) => serviceOf(slice) === service)
+    if (endpointsOf(own, port).length > 0) return []
+    return [`Service ${service} has no ready endpoint${port === '' ? '' : ` for port ${port}`}: requests get 503`]
+  })
 }
 
 function nameOf({ kind, namespace, name }: Omit<Origin, 'at'>): string {

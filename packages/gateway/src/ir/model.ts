@@ -189,6 +189,8 @@ export interface TcpForwarding {
 
 export interface Listener {
   readonly protocol: 'http' | 'https'
+  /** The port of a Gateway that this listener is for. Undefined: the main listener of the protocol. */
+  readonly port?: number
   /** Sorted by host. */
   readonly hosts: readonly VirtualHost[]
 }
@@ -252,7 +254,7 @@ export interface Certificate {
 }
 
 export interface Ir {
-  /** `http`, then `https`. */
+  /** The main ones, `http` and `https`; then those of other ports of Gateways, by protocol and port. */
   readonly listeners: readonly Listener[]
   readonly clusters: readonly Cluster[]
   readonly certificates: readonly Certificate[]

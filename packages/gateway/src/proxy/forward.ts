@@ -28,6 +28,7 @@ export type ForwardAction = Extract<Action, { kind: 'forward' }>
 
 /** Larger bodies are streamed and not sent again. */
 const MAX_REPLAYED_BYTES = 1_048_576
+const MAX_STALE_ATTEMPTS = 3
 
 export function forward(
   deps: ForwardDeps,
@@ -56,7 +57,10 @@ class Forwarding {
   readonly #backend: Backend
   readonly #extra: HeaderMap
   #call: UpstreamCall | undefined
+  #state: ClusterState | undefined
   #attempt = 0
+  /** On kept connections that were closed. Retries are for what happens on a new connection. */
+  #staleAttempts = 0
   #isFinished = false
   #cancelTimeout: (() => void) | undefined
   #cancelTry: (() => void) | undefined
@@ -95,7 +99,9 @@ class Forwarding {
   #send(headers: HeaderMap, body: Readable | Buffer | undefined, failed: Endpoint | undefined): void {
     const { clusters, upstreams, clock } = this.#deps
     const { facts } = this.#exchange
-    const state = clusters.get(this.#backend.cluster)
+    // A new configuration may have removed the cluster; the request ends as it began.
+    const state = clusters.get(this.#backend.cluster) ?? this.#state
+    this.#state = state
     const endpoint = state === undefined ? undefined : clusters.pick(state, this.#hash(), failed)
     if (state === undefined || endpoint === undefined) return this.#fail(503, 'no healthy upstream')
     const admitted = admit(state, () => {
@@ -129,8 +135,8 @@ class Forwarding {
           if (this.#isFinished) return
           // The backend closed a kept connection just when it was used: the request was not processed.
           const isReplayable = body === undefined || Buffer.isBuffer(body)
-          if (isStale && isReplayable && isIdempotent(facts.method) && this.#attempt < 3) {
-            this.#attempt++
+          if (isStale && isReplayable && isIdempotent(facts.method) && this.#staleAttempts < MAX_STALE_ATTEMPTS) {
+            this.#staleAttempts++
             return this.#send(headers, body, undefined)
           }
           if (this.#isRetriable('reset') && again()) return
@@ -151,7 +157,7 @@ class Forwarding {
     const { retry } = this.#action
     if (retry === undefined || this.#attempt >= retry.count) return false
     if (body !== undefined && !Buffer.isBuffer(body)) return false
-    const state = this.#deps.clusters.get(this.#backend.cluster)
+    const state = this.#state
     const { maxRetries } = state?.cluster.circuitBreakers ?? {}
     const isFirst = this.#endRetry === undefined
     if (isFirst && state !== undefined && maxRetries !== undefined && state.retrying >= maxRetries) return false

@@ -7,11 +7,12 @@ import { chooseBackend, forward, upstreamHeaders, type ForwardDeps } from './for
 import { expandVariables, mutateHeaders, type HeaderMap } from './header-variables.ts'
 import { applyCors, type RateLimits } from './local-policy.ts'
 import { locationOf, rewritePath } from './rewrite.ts'
-import type { HostTable, RouteTable } from './route-table.ts'
+import type { HostTable, ListenerTable } from './route-table.ts'
 import { refuse, tunnelUpgrade } from './tunnel.ts'
 
 export interface HandlerDeps extends ForwardDeps {
-  readonly table: () => RouteTable
+  /** Of the listener that took the connection. */
+  readonly table: () => ListenerTable
   readonly rateLimits: RateLimits
 }
 
@@ -94,7 +95,7 @@ function findRoute(
   protocol: Listener['protocol'],
   { request, facts }: Exchange,
 ): { host: HostTable; route: Route } | number {
-  const listener = table()[protocol]
+  const listener = table()
   const host = listener.find(facts.host)
   if (protocol === 'https') {
     // A connection is for one host: another one may have other TLS settings (RFC 9110 §7.4).

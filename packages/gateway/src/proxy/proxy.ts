@@ -2,33 +2,37 @@
  * The built-in proxy: serves the IR with nothing but Node.
  *
  * Flow: `apply` swaps the route table; requests that arrive afterwards use it, requests in flight end as they began.
- * Guarantees: ports open only after the first `apply`; no configuration closes an established connection; `close` lets
- * requests in flight finish within the grace period.
+ * Guarantees: ports open only after the first `apply`; no configuration closes an established connection, also not one that
+ * removes a listener; `close` lets requests in flight finish within the grace period.
  */
-import type { AddressInfo, Server, Socket } from 'node:net'
+import type { Server, Socket } from 'node:net'
 import { addressGuard, systemClock, type AddressGuard, type Clock } from '@seamark/kube'
+import {
+  addressOf,
+  listenerIdOf,
+  parseListenerId,
+  type ListenAddress,
+  type ListenAddresses,
+  type ListenerId,
+} from '../ir/listen-addresses.ts'
 import type { Certificate, Ir } from '../ir/model.ts'
 import { matchKey } from '../ir/route-order.ts'
 import { ClientConnections } from './client-connections.ts'
 import { Clusters, type EndpointSource } from './clusters.ts'
+import { Fronts, type PortFaults } from './fronts.ts'
 import { handleRequest, handleUpgrade, type HandlerDeps } from './handler.ts'
 import { guardedLookup } from './guarded-lookup.ts'
 import { HealthChecks } from './health.ts'
 import { RateLimits } from './local-policy.ts'
 import { createPlainFront } from './plain-front.ts'
-import { createRouteTable } from './route-table.ts'
+import { createRouteTable, ListenerTable } from './route-table.ts'
 import { createTlsFront } from './tls-front.ts'
 import { tunnelTcp } from './tunnel.ts'
 import { Upstreams } from './upstream.ts'
 
-export interface ListenAddress {
-  readonly host: string
-  readonly port: number
-}
+export type { ListenAddress } from '../ir/listen-addresses.ts'
 
-export interface ProxyOptions {
-  readonly http?: ListenAddress
-  readonly https?: ListenAddress
+export interface ProxyOptions extends ListenAddresses {
   readonly endpoints: EndpointSource
   /** Checks what names of backends resolve to. @default loopback, link-local and metadata addresses are refused */
   readonly isRefused?: AddressGuard
@@ -38,13 +42,17 @@ export interface ProxyOptions {
   readonly maxHeaderBytes?: number
   /** Time for a client to send its header fields. @default 15 s */
   readonly headersTimeoutMs?: number
+  /** Called when the listeners that cannot be bound change; the main ones are not among them, `listen` rejects. */
+  readonly onPortFaults?: (faults: PortFaults) => void
 }
 
 export interface Proxy {
   apply(ir: Ir): void
-  /** Opens the ports; call after the first `apply`. */
+  /** Opens the ports; call after the first `apply`. Those of Gateways besides the main ones follow the configuration. */
   listen(): Promise<ProxyAddresses>
   readonly addresses: ProxyAddresses
+  /** Where the listener of another port of a Gateway is bound; undefined if it is not. */
+  addressOf(id: ListenerId): ListenAddress | undefined
   close(graceMs?: number): Promise<void>
 }
 
@@ -57,6 +65,8 @@ export interface ProxyAddresses {
 const IDLE_TIMEOUT_MS = 60_000
 
 const EMPTY: Ir = { listeners: [], clusters: [], certificates: [] }
+/** Of a listener that was removed and has established connections. */
+const NO_HOSTS = new ListenerTable({ protocol: 'http', hosts: [] })
 
 export function createProxy(options: ProxyOptions): Proxy {
   const { clock = systemClock, random = Math.random, maxHeaderBytes = 61_440, headersTimeoutMs = 15_000 } = options
@@ -69,40 +79,53 @@ export function createProxy(options: ProxyOptions): Proxy {
   const upstreams = new Upstreams(lookup)
   const health = new HealthChecks(clusters, clock, lookup)
   const rateLimits = new RateLimits(clock)
-  const deps: HandlerDeps = { clusters, upstreams, lookup, clock, random, rateLimits, table: () => table }
+  const deps = { clusters, upstreams, lookup, clock, random, rateLimits }
   const sockets = new Set<Socket>()
 
   const connections = new ClientConnections({ headersTimeoutMs, idleTimeoutMs: IDLE_TIMEOUT_MS })
-  const http =
-    options.http === undefined
-      ? undefined
-      : createPlainFront({
-          connections,
-          maxHeaderBytes,
-          keepAliveTimeoutMs: IDLE_TIMEOUT_MS,
-          onRequest: (request, response) => handleRequest(deps, 'http', request, response),
-          onUpgrade: (request, socket, head) => handleUpgrade(deps, 'http', request, socket, head),
-        })
-  const https =
-    options.https === undefined
-      ? undefined
-      : createTlsFront({
-          connections,
-          limits: { maxHeaderBytes, helloTimeoutMs: headersTimeoutMs },
-          findHost: (name) => table.https.find(name)?.host,
-          findCertificate: (name) => certificates.get(name),
-          onRequest: (request, response) => handleRequest(deps, 'https', request, response),
-          onUpgrade: (request, socket, head) => handleUpgrade(deps, 'https', request, socket, head),
-          onTunnel: (socket, host) => tunnelTcp(deps, socket, host.tcp ?? { backends: [] }),
-        })
-  for (const server of [http, https])
-    server?.on('connection', (socket: Socket) => {
+
+  function createFront(id: ListenerId): Server {
+    const { protocol } = parseListenerId(id)
+    const ownTable: HandlerDeps['table'] =
+      id === 'http' || id === 'https' ? () => table[id] : () => table.find(id) ?? NO_HOSTS
+    const own: HandlerDeps = { ...deps, table: ownTable }
+    const server =
+      protocol === 'http'
+        ? createPlainFront({
+            connections,
+            maxHeaderBytes,
+            keepAliveTimeoutMs: IDLE_TIMEOUT_MS,
+            onRequest: (request, response) => handleRequest(own, 'http', request, response),
+            onUpgrade: (request, socket, head) => handleUpgrade(own, 'http', request, socket, head),
+          })
+        : createTlsFront({
+            connections,
+            limits: { maxHeaderBytes, helloTimeoutMs: headersTimeoutMs },
+            findHost: (name) => ownTable().find(name)?.host,
+            findCertificate: (name) => certificates.get(name),
+            onRequest: (request, response) => handleRequest(own, 'https', request, response),
+            onUpgrade: (request, socket, head) => handleUpgrade(own, 'https', request, socket, head),
+            onTunnel: (socket, host) => tunnelTcp(deps, socket, host.tcp ?? { backends: [] }),
+          })
+    server.on('connection', (socket: Socket) => {
       sockets.add(socket)
       socket.once('close', () => sockets.delete(socket))
     })
+    return server
+  }
+
+  const fronts = new Fronts({
+    create: createFront,
+    addressOf: (id) => addressOf(options, parseListenerId(id)),
+    clock,
+    onFaults: (faults) => options.onPortFaults?.(faults),
+  })
+  let isOpen = false
+  let otherListeners: ReadonlySet<ListenerId> = new Set()
 
   return {
     addresses,
+    addressOf: (id) => fronts.addressOf(id),
     apply(ir) {
       isConfigured = true
       clusters.update(ir.clusters)
@@ -110,16 +133,23 @@ export function createProxy(options: ProxyOptions): Proxy {
       table = createRouteTable(ir)
       rateLimits.retain(limitKeys(ir))
       health.update()
+      otherListeners = new Set(ir.listeners.filter(({ port }) => port !== undefined).map(listenerIdOf))
+      if (isOpen) void fronts.update(otherListeners)
     },
     async listen() {
       if (!isConfigured) throw new Error('the proxy has no configuration yet and must not answer')
-      if (http !== undefined && options.http !== undefined) addresses.http = await open(http, options.http)
-      if (https !== undefined && options.https !== undefined) addresses.https = await open(https, options.https)
+      for (const id of ['http', 'https'] as const) {
+        const address = options[id]
+        if (address !== undefined) addresses[id] = await fronts.openMain(createFront(id), address)
+      }
+      isOpen = true
+      await fronts.update(otherListeners)
       return addresses
     },
     async close(graceMs = 2_000) {
       health.close()
-      const closed = Promise.all([http, https].map(async (server) => server !== undefined && shut(server)))
+      isOpen = false
+      const closed = fronts.close()
       connections.closeIdle()
       await Promise.race([closed, new Promise<void>((resolve) => clock.after(graceMs, resolve))])
       for (const socket of sockets) socket.destroy()
@@ -128,23 +158,6 @@ export function createProxy(options: ProxyOptions): Proxy {
       await closed
     },
   }
-}
-
-async function open(server: Server, { host, port }: ListenAddress): Promise<ListenAddress> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host, port }, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
-  const address = server.address() as AddressInfo
-  return { host: address.address, port: address.port }
-}
-
-async function shut(server: Server): Promise<void> {
-  if (!server.listening) return
-  await new Promise<void>((resolve) => server.close(() => resolve()))
 }
 
 function limitKeys(ir: Ir): ReadonlySet<string> {

@@ -1,5 +1,5 @@
 /**
- * What routing looks at in a request, the same for every protocol. Paths are normalised before they are matched and
+ * The properties of a request that routing uses, the same for every protocol. Paths are normalised before they are matched and
  * forwarded, so that no spelling of a path escapes a route: percent-encoded unreserved characters are decoded, dot segments
  * are resolved and slashes merged; an encoded slash stays encoded.
  */

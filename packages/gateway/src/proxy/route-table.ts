@@ -3,6 +3,7 @@
  * conditions. Immutable: a new configuration is a new table, swapped whole.
  */
 import type { HeaderMatch, Ir, Listener, PathMatch, QueryMatch, Route, VirtualHost } from '../ir/model.ts'
+import { listenerIdOf, type ListenerId } from '../ir/listen-addresses.ts'
 import { fullMatcher } from '../ir/regex.ts'
 import { findQuery, type RequestFacts } from './request-facts.ts'
 
@@ -33,7 +34,7 @@ export class HostTable {
   }
 }
 
-class ListenerTable {
+export class ListenerTable {
   readonly #exact = new Map<string, HostTable>()
   readonly #wildcards = new Map<string, HostTable>()
   readonly #any: HostTable | undefined
@@ -66,12 +67,15 @@ class ListenerTable {
 export interface RouteTable {
   readonly http: ListenerTable
   readonly https: ListenerTable
+  /** Undefined: the configuration has no such listener any more. */
+  find(id: ListenerId): ListenerTable | undefined
 }
 
 export function createRouteTable(ir: Ir): RouteTable {
-  const tableOf = (protocol: Listener['protocol']) =>
-    new ListenerTable(ir.listeners.find((each) => each.protocol === protocol) ?? { protocol, hosts: [] })
-  return { http: tableOf('http'), https: tableOf('https') }
+  const tables = new Map<ListenerId, ListenerTable>()
+  for (const listener of ir.listeners) tables.set(listenerIdOf(listener), new ListenerTable(listener))
+  const mainOf = (protocol: Listener['protocol']) => tables.get(protocol) ?? new ListenerTable({ protocol, hosts: [] })
+  return { http: mainOf('http'), https: mainOf('https'), find: (id) => tables.get(id) }
 }
 
 function compileMatch({ path, method, headers, query }: Route['match']): Predicate {

@@ -1,5 +1,5 @@
 /**
- * `*.example.com` of Ingress and HTTPProxy stands for one label. Data planes let a wildcard host match several, so these
+ * `*.example.com` of Ingress and HTTPProxy matches one label. Data planes let a wildcard host match several, so these
  * routes get a condition on the authority.
  */
 import type { HeaderMatch } from '../ir/model.ts'

@@ -44,7 +44,7 @@ export function clusterResource(cluster: Cluster): Resource {
     per_connection_buffer_limit_bytes: { value: BUFFER_BYTES },
     lb_policy: LB_POLICIES[cluster.balancing],
     typed_extension_protocol_options: { [PROTOCOL_OPTIONS]: isHttp2 ? HTTP2_OPTIONS : HTTP1_OPTIONS },
-    // An endpoint that the API server no longer lists gets no request, whatever its last health check said.
+    // An endpoint that the API server no longer lists gets no request, whatever the result of its last health check was.
     ignore_health_on_host_removal: true,
     ...((protocol === 'tls' || protocol === 'h2') && {
       transport_socket: upstreamTls(cluster, upstream.kind === 'dns' ? upstream.host : undefined),

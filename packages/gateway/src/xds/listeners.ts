@@ -4,7 +4,7 @@
  * and is closed without a certificate.
  */
 import type { ClientValidation, Listener, TlsTermination, TlsVersion, VirtualHost } from '../ir/model.ts'
-import type { ListenAddress } from '../proxy/proxy.ts'
+import type { ListenAddress } from '../ir/listen-addresses.ts'
 import { BUFFER_BYTES, FROM_ADS, secretName } from './clusters.ts'
 import type { Memo } from './memo.ts'
 import { durationOf, encode, Enums, packAny, type Any, type Message } from './protobuf.ts'
@@ -17,6 +17,10 @@ type Filter = Message<'envoy.config.listener.v3.Filter'>
 type ConnectionManager = Message<'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager'>
 
 export const LISTENER_NAMES = { http: 'ingress_http', https: 'ingress_https' } as const
+
+export function listenerName({ protocol, port }: Pick<Listener, 'protocol' | 'port'>): string {
+  return port === undefined ? LISTENER_NAMES[protocol] : `${LISTENER_NAMES[protocol]}_${port}`
+}
 
 /** Limits of the built-in proxy. */
 const LIMITS = {
@@ -44,7 +48,7 @@ const HTTP_FILTERS = [
 
 /** @param memo filter chains of earlier calls */
 export function listenerResource(listener: Listener, address: ListenAddress, memo: Memo<Uint8Array>): Resource {
-  const name = LISTENER_NAMES[listener.protocol]
+  const name = listenerName(listener)
   const isTls = listener.protocol === 'https'
   const settings = encode(MESSAGE_OF.listener, {
     name,
@@ -67,16 +71,16 @@ export function listenerResource(listener: Listener, address: ListenAddress, mem
   })
   const chains = isTls
     ? tlsChains(listener, memo)
-    : [partOf({ name: 'http', filters: [httpFilter('http', undefined)] })]
+    : [partOf({ name: 'http', filters: [httpFilter(listener, undefined)] })]
   return joinedResource('listener', name, [settings, ...chains])
 }
 
-function tlsChains({ hosts }: Listener, memo: Memo<Uint8Array>): Uint8Array[] {
-  const chains = hosts.flatMap((host) => {
-    const filter = filterOf(host)
+function tlsChains(listener: Listener, memo: Memo<Uint8Array>): Uint8Array[] {
+  const chains = listener.hosts.flatMap((host) => {
+    const filter = filterOf(listener, host)
     if (filter === undefined) return []
     const { tls, tcp } = host
-    return [memo.get(JSON.stringify([host.host, tls, tcp]), () => partOf(chainOf(host, filter())))]
+    return [memo.get(JSON.stringify([listener.port, host.host, tls, tcp]), () => partOf(chainOf(host, filter())))]
   })
   return chains.length > 0 ? chains : [partOf(CLOSING_CHAIN)]
 }
@@ -96,7 +100,7 @@ const CLOSING_CHAIN: FilterChain = {
 }
 
 /** Made only when it is needed: the message of a filter takes longer than everything else of the chain. */
-function filterOf({ host, tls, tcp }: VirtualHost): (() => Filter) | undefined {
+function filterOf(listener: Listener, { host, tls, tcp }: VirtualHost): (() => Filter) | undefined {
   if (tcp !== undefined) {
     const usable = tcp.backends.filter(({ weight }) => weight > 0)
     const clusters = (usable.length > 0 ? usable : tcp.backends).map(({ cluster, weight }) => ({
@@ -107,7 +111,7 @@ function filterOf({ host, tls, tcp }: VirtualHost): (() => Filter) | undefined {
     const shares = invalidWeight > 0 ? [...clusters, { name: NO_CLUSTER, weight: invalidWeight }] : clusters
     return shares.length === 0 ? undefined : () => tcpFilter(host, shares)
   }
-  return tls === undefined ? undefined : () => httpFilter('https', host)
+  return tls === undefined ? undefined : () => httpFilter(listener, host)
 }
 
 function chainOf({ host, tls, tcp }: VirtualHost, filter: Filter): FilterChain {
@@ -134,14 +138,16 @@ function tcpFilter(host: string, clusters: readonly { name: string; weight: numb
   }
 }
 
-function httpFilter(protocol: Listener['protocol'], host: string | undefined): Filter {
+function httpFilter(listener: Listener, host: string | undefined): Filter {
+  const { protocol } = listener
   const isTls = protocol === 'https'
   return {
     name: 'envoy.filters.network.http_connection_manager',
     typed_config: packAny('envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager', {
       ...LIMITS,
+      // One prefix for all ports: the requests in flight are counted by it before a stop.
       stat_prefix: LISTENER_NAMES[protocol],
-      rds: { config_source: FROM_ADS, route_config_name: routeConfigurationName(protocol, host) },
+      rds: { config_source: FROM_ADS, route_config_name: routeConfigurationName(listener, host) },
       http_filters: HTTP_FILTERS,
       http_protocol_options: { accept_http_10: true },
       use_remote_address: { value: true },

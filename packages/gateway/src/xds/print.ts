@@ -1,8 +1,9 @@
 /** Resources for people: the JSON form of protobuf, as in a configuration file of Envoy, without private keys. */
+import type { ListenAddresses } from '../ir/listen-addresses.ts'
 import type { Ir } from '../ir/model.ts'
 import { toJson } from './protobuf.ts'
 import { MESSAGE_OF, RESOURCE_TYPES, type ResourceType } from './resource.ts'
-import { translate, type ListenAddresses } from './resources.ts'
+import { translate } from './resources.ts'
 
 const SECTIONS: Readonly<Record<Exclude<ResourceType, 'endpoints'>, string>> = {
   cluster: 'clusters',

@@ -1,5 +1,5 @@
 /**
- * What data planes rejected, and the statuses that say so: `Programmed=False` with reason `Invalid` on the objects that the
+ * What data planes rejected, and the statuses that report it: `Programmed=False` with reason `Invalid` on the objects that the
  * resource comes from; an Event for an Ingress, which has no conditions.
  */
 import type { Build } from '../build/build.ts'
@@ -11,7 +11,7 @@ import type { ResourceType } from './resource.ts'
 export interface Rejection {
   readonly type: ResourceType
   readonly name: string
-  /** What the client says. */
+  /** The error message of the client. */
   readonly message: string
   readonly owners: readonly Origin[]
 }
@@ -92,7 +92,7 @@ function withCondition(intent: StatusIntent, message: string): StatusIntent {
     case 'Gateway':
       return { ...intent, status: add(intent.status) }
     case 'Ingress':
-    // Its parents are judged, not what they send to Envoy.
+    // The status is about its parents, not about what they send to Envoy.
     case 'BackendTLSPolicy':
       return intent
   }

@@ -194,6 +194,59 @@ describe('routes', () => {
 })
 
 describe('listeners', () => {
+  it('of other ports have names, addresses and route configurations of their own', () => {
+    const ir = irOf(
+      secret,
+      service('a/web'),
+      object('GatewayClass', 'seamark', { spec: { controllerName: BUILD_DEFAULTS.controllerName } }),
+      object('Gateway', 'a/gw', {
+        spec: {
+          gatewayClassName: 'seamark',
+          listeners: [
+            { name: 'http', port: 80, protocol: 'HTTP' },
+            { name: 'alt', port: 9_080, protocol: 'HTTP' },
+            { name: 'https', port: 443, protocol: 'HTTPS', tls: { certificateRefs: [{ name: 'tls' }] } },
+            { name: 'alts', port: 9_443, protocol: 'HTTPS', tls: { certificateRefs: [{ name: 'tls' }] } },
+          ],
+        },
+      }),
+      object('HTTPRoute', 'a/r', {
+        spec: {
+          parentRefs: [{ name: 'gw' }],
+          hostnames: ['x.test'],
+          rules: [{ backendRefs: [{ name: 'web', port: 80 }] }],
+        },
+      }),
+    )
+    const { resources } = translate(ir, { ...ADDRESSES, portOffset: 1 })
+    expect([...resources.listener.keys()]).toEqual([
+      'ingress_http',
+      'ingress_https',
+      'ingress_http_9080',
+      'ingress_https_9443',
+    ])
+    expect([...resources.route.keys()]).toEqual([
+      'ingress_http',
+      'https/*',
+      'https/x.test',
+      'ingress_http_9080',
+      'https_9443/*',
+      'https_9443/x.test',
+    ])
+    const printed = printResources(ir, { ...ADDRESSES, portOffset: 1 })['listeners'] as {
+      address: { socket_address: { address: string; port_value: number } }
+    }[]
+    expect(printed.map(({ address: { socket_address: at } }) => `${at.address} ${at.port_value}`)).toEqual([
+      '127.0.0.1 8080',
+      ':: 8443',
+      '127.0.0.1 9081',
+      ':: 9444',
+    ])
+    // Each filter chain asks for the routes of its own port.
+    expect(JSON.stringify(printed[3])).toContain('"route_config_name":"https_9443/x.test"')
+    expect(JSON.stringify(printed[3])).not.toContain('"route_config_name":"https/x.test"')
+  })
+
   it('have a filter chain for each TLS host and answer 421 for other hosts', () => {
     const ir = irOf(
       secret,

@@ -2,18 +2,13 @@
  * All resources of a configuration, and the objects that a resource comes from. Pure: the same IR gives the same bytes.
  * Endpoints are apart, because they change without a build.
  */
-import type { Ir, Origin, Route, VirtualHost } from '../ir/model.ts'
-import type { ListenAddress } from '../proxy/proxy.ts'
+import { addressOf, type ListenAddresses } from '../ir/listen-addresses.ts'
+import type { Ir, Listener, Origin, Route, VirtualHost } from '../ir/model.ts'
 import { clusterResource, secretName, secretResource } from './clusters.ts'
-import { listenerResource } from './listeners.ts'
+import { listenerName, listenerResource } from './listeners.ts'
 import { Memo } from './memo.ts'
 import { routeConfigurations, type RouteConfiguration } from './routes.ts'
 import type { Resource, ResourceMap, ResourceType } from './resource.ts'
-
-export interface ListenAddresses {
-  readonly http?: ListenAddress
-  readonly https?: ListenAddress
-}
 
 /** Resources by type and name. */
 type Resources = Readonly<Record<Exclude<ResourceType, 'endpoints'>, ResourceMap>>
@@ -24,7 +19,7 @@ export interface Translation {
   readonly hostsOf: ReadonlyMap<string, readonly VirtualHost[]>
 }
 
-/** What a translator remembers, so that a change costs what changed and not the whole. */
+/** What a translator keeps between two configurations, so that the cost is proportional to the change. */
 export class TranslationMemo {
   readonly clusters = new Memo<Resource>()
   readonly chains = new Memo<Uint8Array>()
@@ -40,10 +35,9 @@ export function translate(ir: Ir, addresses: ListenAddresses, memo = new Transla
   memo.advance()
   const listeners: Resource[] = []
   const routes: RouteConfiguration[] = []
-  for (const protocol of ['http', 'https'] as const) {
-    const address = addresses[protocol]
+  for (const listener of allListeners(ir)) {
+    const address = addressOf(addresses, listener)
     if (address === undefined) continue
-    const listener = ir.listeners.find((each) => each.protocol === protocol) ?? { protocol, hosts: [] }
     listeners.push(listenerResource(listener, address, memo.chains))
     routes.push(...routeConfigurations(listener, memo.routes))
   }
@@ -58,6 +52,15 @@ export function translate(ir: Ir, addresses: ListenAddresses, memo = new Transla
       route: byName(routes.map(({ resource }) => resource)),
     },
   }
+}
+
+/** The main listeners are open also without any host. */
+function allListeners({ listeners }: Ir): Listener[] {
+  const isMain = (protocol: string) => (each: Listener) => each.protocol === protocol && each.port === undefined
+  const main = (['http', 'https'] as const).map(
+    (protocol): Listener => listeners.find(isMain(protocol)) ?? { protocol, hosts: [] },
+  )
+  return [...main, ...listeners.filter(({ port }) => port !== undefined)]
 }
 
 function byName(resources: readonly Resource[]): ResourceMap {
@@ -85,7 +88,9 @@ export function ownersOf(
       return distinct(routes(allHosts.filter(({ tls }) => tls !== undefined && secretName(tls.certificate) === name)))
     case 'listener':
       return distinct(
-        routes(changedHosts(tlsHosts(rejected), accepted === undefined ? [] : tlsHosts(accepted), withoutRoutes)),
+        routes(
+          changedHosts(tlsHosts(rejected, name), accepted === undefined ? [] : tlsHosts(accepted, name), withoutRoutes),
+        ),
       )
     case 'route':
       return distinct(
@@ -94,8 +99,9 @@ export function ownersOf(
   }
 }
 
-function tlsHosts({ ir }: Translation): readonly VirtualHost[] {
-  return ir.listeners.find(({ protocol }) => protocol === 'https')?.hosts ?? []
+/** Hosts of which the listener with this name contains something. */
+function tlsHosts({ ir }: Translation, name: string): readonly VirtualHost[] {
+  return ir.listeners.find((each) => each.protocol === 'https' && listenerName(each) === name)?.hosts ?? []
 }
 
 /** What a listener contains of a host. */

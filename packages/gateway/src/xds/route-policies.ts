@@ -71,7 +71,7 @@ function queryMatcher(match: QueryMatch): Message<'envoy.config.route.v3.QueryPa
 }
 
 function stringMatcher({ kind, value, ignoresCase = false }: HeaderMatch | QueryMatch): StringMatcher {
-  // A regular expression says itself whether case counts; Envoy refuses the flag beside it.
+  // A regular expression itself defines whether case counts; Envoy refuses the flag beside it.
   if (kind === 'regex') return { safe_regex: { regex: value } }
   const flag = ignoresCase ? { ignore_case: true } : {}
   switch (kind) {

@@ -29,8 +29,12 @@ type Redirect = Extract<Action, { kind: 'redirect' }>
 /** Envoy's own limit, which a longer direct response of a route raises. */
 const DEFAULT_BODY_BYTES = 4_096
 
-export function routeConfigurationName(protocol: Protocol, host: string | undefined): string {
-  return protocol === 'http' ? 'ingress_http' : `https/${host ?? ''}`
+export function routeConfigurationName(
+  { protocol, port }: Pick<Listener, 'protocol' | 'port'>,
+  host: string | undefined,
+): string {
+  const suffix = port === undefined ? '' : `_${port}`
+  return protocol === 'http' ? `ingress_http${suffix}` : `https${suffix}/${host ?? ''}`
 }
 
 /** A route configuration with the hosts whose routes it contains. */
@@ -40,9 +44,10 @@ export interface RouteConfiguration {
 }
 
 /** @param memo of earlier calls */
-export function routeConfigurations({ protocol, hosts }: Listener, memo: RouteMemo): RouteConfiguration[] {
+export function routeConfigurations(listener: Listener, memo: RouteMemo): RouteConfiguration[] {
+  const { protocol, hosts } = listener
   if (protocol === 'http') {
-    const name = routeConfigurationName(protocol, undefined)
+    const name = routeConfigurationName(listener, undefined)
     const parts = hosts.map((host) => memo.parts.get(JSON.stringify(host), () => partOf([hostOf(protocol, host)])))
     return [{ resource: joinedResource('route', name, [settingsOf(name, hosts), ...parts]), hosts }]
   }
@@ -50,8 +55,8 @@ export function routeConfigurations({ protocol, hosts }: Listener, memo: RouteMe
     .filter(({ tls, tcp }) => tls !== undefined && tcp === undefined)
     .map((host) => {
       const others = misdirected(host, hosts)
-      const name = routeConfigurationName(protocol, host.host)
-      const resource = memo.resources.get(JSON.stringify([host, others]), () =>
+      const name = routeConfigurationName(listener, host.host)
+      const resource = memo.resources.get(JSON.stringify([name, host, others]), () =>
         joinedResource('route', name, [settingsOf(name, [host]), partOf([hostOf(protocol, host), ...others])]),
       )
       return { resource, hosts: [host] }
@@ -262,7 +267,7 @@ function redirectOf(
   { status, scheme, host, port, path }: Redirect,
 ): Message<'envoy.config.route.v3.RedirectAction'> {
   const isDefaultPort = port !== undefined && port === DEFAULT_PORTS[scheme ?? protocol]
-  // The default port is left out of a location; Envoy keeps the port of the request unless it is told the host.
+  // The default port is left out of a location; Envoy keeps the port of the request unless the host is set.
   const target = host ?? (isDefaultPort && !vhost.startsWith('*') ? vhost : undefined)
   return {
     response_code: CODE_OF_STATUS[status] ?? REDIRECT_CODES.FOUND,

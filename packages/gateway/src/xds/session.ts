@@ -73,7 +73,7 @@ interface Pending {
 class TypeState {
   isSubscribed = false
   isWildcard = false
-  /** The first request wants an answer, also when there is nothing to tell. */
+  /** The first request is answered even when there are no resources. */
   needsAnswer = false
   readonly names = new Set<string>()
   /** What the client has, or was sent last. */
@@ -204,7 +204,7 @@ export class Session {
     for (const name of subscribe) {
       if (name === '*') continue
       state.names.add(name)
-      // A name that is subscribed to again wants an answer again.
+      // A name that is subscribed to again is answered again.
       if (!(isFirst && Object.hasOwn(initial, name))) this.#forget(state, name)
     }
   }

@@ -146,7 +146,7 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
     return informer
   }
 
-  /** Watches CRDs, to learn when an absent kind is served. */
+  /** Watches CRDs, to detect when an absent kind is served. */
   function watchDefinitions(kind: Kind): void {
     if (kind.group === '' || kind.group === CustomResourceDefinition.group) return
     if (isWatchingDefinitions) return

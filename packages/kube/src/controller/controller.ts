@@ -51,21 +51,25 @@ export interface KeyedControllerOptions {
 
 export interface ControllerOptions<T extends Obj> extends WatchOptions<T>, KeyedControllerOptions {}
 
-export interface ControllerBuilder<T extends Obj> {
-  /** Changes of objects whose controller reference names an object of the controller's kind. */
-  owns<C extends Obj>(kind: Kind<C>, options?: WatchOptions<C>): ControllerBuilder<T>
-  /** Changes of other objects; `map` returns the affected keys of the controller. It must be pure and fast. */
+/** Where the keys of a controller come from. `Builder` is returned, to continue the declaration. */
+interface KeySources<Builder> {
+  /** Changes of objects; `map` returns the affected keys of the controller. It must be pure and fast. */
   watches<W extends Obj>(
     kind: Kind<W>,
     map: (object: Immutable<W>, cache: Reader) => readonly Key[],
     options?: WatchOptions<W>,
-  ): ControllerBuilder<T>
+  ): Builder
   /**
    * Keys to reconcile for a reason outside the caches: `.triggers((enqueue) => pause.subscribe(() => enqueue(keys)))`.
    */
-  triggers(trigger: Trigger<readonly Key[]>): ControllerBuilder<T>
+  triggers(trigger: Trigger<readonly Key[]>): Builder
   /** Keys to reconcile periodically. */
-  every(interval: Duration, keys: (cache: Reader) => readonly Key[]): ControllerBuilder<T>
+  every(interval: Duration, keys: (cache: Reader) => readonly Key[]): Builder
+}
+
+export interface ControllerBuilder<T extends Obj> extends KeySources<ControllerBuilder<T>> {
+  /** Changes of objects whose controller reference names an object of the controller's kind. */
+  owns<C extends Obj>(kind: Kind<C>, options?: WatchOptions<C>): ControllerBuilder<T>
   /** Cleanup before an object is deleted; see finalizer.ts. Returning `requeue` means not done yet. */
   finalizer(name: string, cleanup: Reconciler<T>): ControllerBuilder<T>
   /**
@@ -81,17 +85,7 @@ export interface ControllerBuilder<T extends Obj> {
  * A controller whose keys are not objects of one kind, for example cluster names. Keys come from watches, triggers and
  * timers.
  */
-export interface KeyedControllerBuilder {
-  /** Changes of objects; `map` returns the affected keys. It must be pure and fast. */
-  watches<W extends Obj>(
-    kind: Kind<W>,
-    map: (object: Immutable<W>, cache: Reader) => readonly Key[],
-    options?: WatchOptions<W>,
-  ): KeyedControllerBuilder
-  /** Keys to reconcile for a reason outside the caches. */
-  triggers(trigger: Trigger<readonly Key[]>): KeyedControllerBuilder
-  /** Keys to reconcile periodically. */
-  every(interval: Duration, keys: (cache: Reader) => readonly Key[]): KeyedControllerBuilder
+export interface KeyedControllerBuilder extends KeySources<KeyedControllerBuilder> {
   /** Completes the declaration. */
   reconcile(reconciler: (key: Key, context: Context) => Promise<Next>): void
 }
@@ -121,24 +115,13 @@ export function defineController<T extends Obj>(
   const declaration = newDeclaration(name, options, kind, [own])
   const spec: Spec<T> = { kind }
   const builder: ControllerBuilder<T> = {
+    ...keySources<ControllerBuilder<T>>(declaration, () => builder),
     owns(child, watch = {}) {
       const map = (object: Immutable<Obj>) => {
         const key = findControllerKey(kind, object)
         return key === undefined ? [] : [key]
       }
       declaration.watches.push({ kind: child, options: watch as WatchOptions<Obj>, map })
-      return builder
-    },
-    watches(other, map, watch = {}) {
-      addWatch(declaration, other, map, watch)
-      return builder
-    },
-    triggers(trigger) {
-      declaration.triggers.push(trigger)
-      return builder
-    },
-    every(interval, keys) {
-      addTimer(declaration, interval, keys)
       return builder
     },
     finalizer(finalizer, cleanup) {
@@ -163,18 +146,7 @@ export function defineKeyedController(
 ): { builder: KeyedControllerBuilder; controller: Controller } {
   const declaration = newDeclaration(name, options, undefined, [])
   const builder: KeyedControllerBuilder = {
-    watches(kind, map, watch = {}) {
-      addWatch(declaration, kind, map, watch)
-      return builder
-    },
-    triggers(trigger) {
-      declaration.triggers.push(trigger)
-      return builder
-    },
-    every(interval, keys) {
-      addTimer(declaration, interval, keys)
-      return builder
-    },
+    ...keySources<KeyedControllerBuilder>(declaration, () => builder),
     reconcile(reconciler) {
       declaration.run = (context) => reconciler(context.key, context)
     },
@@ -212,17 +184,21 @@ function newDeclaration(
   return { name, kind, timeoutMs, concurrency, clusters, reportingController, ...sources, run: undefined }
 }
 
-function addWatch<W extends Obj>(
-  { watches }: Declaration,
-  kind: Kind<W>,
-  map: (object: Immutable<W>, cache: Reader) => readonly Key[],
-  options: WatchOptions<W>,
-): void {
-  watches.push({ kind, options: options as WatchOptions<Obj>, map: map as Watch['map'] })
-}
-
-function addTimer({ timers }: Declaration, interval: Duration, keys: (cache: Reader) => readonly Key[]): void {
-  timers.push({ everyMs: durationMs(interval), keys })
+function keySources<Builder>({ watches, triggers, timers }: Declaration, builder: () => Builder): KeySources<Builder> {
+  return {
+    watches(kind, map, options = {}) {
+      watches.push({ kind, options: options as WatchOptions<Obj>, map: map as Watch['map'] })
+      return builder()
+    },
+    triggers(trigger) {
+      triggers.push(trigger)
+      return builder()
+    },
+    every(interval, keys) {
+      timers.push({ everyMs: durationMs(interval), keys })
+      return builder()
+    },
+  }
 }
 
 interface Spec<T extends Obj> {

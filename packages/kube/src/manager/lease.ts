@@ -30,7 +30,7 @@ export interface LeaseOptions {
   identity?: string
   /** Time that candidates wait before they take over, ms. @default 15_000 */
   durationMs?: number
-  /** Time for which the leader tries to renew before it gives up, ms. @default 10_000 */
+  /** Time for which the leader tries to renew before it stops leading, ms. @default 10_000 */
   renewDeadlineMs?: number
   /** @default 2_000 */
   retryPeriodMs?: number

@@ -161,7 +161,7 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
     })
   }
   const cluster = options.cluster ?? connectTo(options.config ?? (await loadConfig()))
-  // A cluster that was connected elsewhere does not know these metrics.
+  // A cluster that was connected elsewhere does not report to these metrics.
   if (options.cluster !== undefined) cluster.observe?.(metrics.client)
   const identity = options.leader?.identity ?? `${hostname()}_${randomUUID()}`
   const election =

@@ -159,6 +159,8 @@ export interface TcpProxy {
   services?: ProxyService[]
   include?: { name: string; namespace?: string }
   includes?: { name: string; namespace?: string }
+  loadBalancerPolicy?: LoadBalancerPolicy
+  healthCheckPolicy?: unknown
 }
 
 /** An error or warning inside the condition `Valid`. */
@@ -200,20 +202,22 @@ export const HTTPProxy = kind<HTTPProxy>({
   namespaced: true,
 })
 
+export interface IngressRouteService {
+  name: string
+  port: number
+  weight?: number
+  healthCheck?: NonNullable<ProxyRoute['healthCheckPolicy']>
+  strategy?: string
+  validation?: NonNullable<ProxyService['validation']>
+}
+
 /** Removed from Contour in 1.7, still found in clusters that were never migrated. Same `virtualhost` block. */
 export interface IngressRoute extends Obj {
   spec?: {
     virtualhost?: VirtualHost | null
     routes?: {
       match: string
-      services?: {
-        name: string
-        port: number
-        weight?: number
-        healthCheck?: NonNullable<ProxyRoute['healthCheckPolicy']>
-        strategy?: string
-        validation?: NonNullable<ProxyService['validation']>
-      }[]
+      services?: IngressRouteService[]
       delegate?: { name: string; namespace?: string }
       enableWebsockets?: boolean
       permitInsecure?: boolean
@@ -221,7 +225,7 @@ export interface IngressRoute extends Obj {
       timeoutPolicy?: { request?: string }
       retryPolicy?: { count?: number; perTryTimeout?: string }
     }[]
-    tcpproxy?: { services?: ProxyService[]; delegate?: { name: string; namespace?: string } }
+    tcpproxy?: { services?: IngressRouteService[]; delegate?: { name: string; namespace?: string } }
   }
 }
 

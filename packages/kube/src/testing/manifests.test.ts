@@ -1,21 +1,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { BOAT, customResource } from '@seamark/kit/custom-resource'
 import { describe, expect, it } from 'vitest'
 import { findAsset, missingAssets } from './assets.ts'
 import { apiPathOf, readManifests, rewriteWebhooks } from './manifests.ts'
 
-const crd = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'boats.harbour.test' },
-  spec: {
-    group: 'harbour.test',
-    scope: 'Namespaced',
-    names: { plural: 'boats', singular: 'boat', kind: 'Boat' },
-    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
-  },
-}
+const crd = customResource(BOAT)
 
 describe('assets', () => {
   it('prefers the environment in envtest’s order, and reports what it did not find', async () => {

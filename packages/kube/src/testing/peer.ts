@@ -51,6 +51,8 @@ export interface Peer {
   readonly pings: number
   /** HTTP/2: resolves when clients have received the answers to all frames that they sent before. */
   roundTrip(): Promise<void>
+  /** A kubeconfig with the address and CA of this peer, over TLS, and a token. */
+  kubeconfig(): string
   /** A client certificate issued by this peer's CA. */
   issueClient(commonName: string): Promise<CertificatePair>
   readonly close: () => Promise<void>
@@ -172,10 +174,24 @@ export async function startPeer(options: PeerOptions): Promise<Peer> {
     get openConnections() {
       return sockets.size
     },
+    kubeconfig: () => kubeconfigOf(port, ca.certPem),
     issueClient: async (commonName) => ca.issue({ commonName, usages: 'client' }),
     close,
     [Symbol.asyncDispose]: close,
   }
+}
+
+function kubeconfigOf(port: number, caPem: string): string {
+  const server = `https://127.0.0.1:${port}`
+  const cluster = { server, 'certificate-authority-data': Buffer.from(caPem).toString('base64') }
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'a',
+    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+    clusters: [{ name: 'a', cluster }],
+    users: [{ name: 'a', user: { token: 't' } }],
+  })
 }
 
 const encode = (body: unknown) => (typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body))

@@ -35,7 +35,7 @@ export function createTransport(config: ClusterConfig, clock: Clock = systemCloc
     const socket: Socket | TLSSocket = await dial(target())
     if ('alpnProtocol' in socket && socket.alpnProtocol !== 'h2') {
       socket.on('error', () => undefined).destroy()
-      throw new NoHttp2('CONNECT', `${config.server} does not speak HTTP/2`, { unprocessed: true })
+      throw new NoHttp2('CONNECT', `${config.server} does not support HTTP/2`, { unprocessed: true })
     }
     return Session.open(socket, { origin: server.origin, tlsVersion: version, clock, onChange })
   }

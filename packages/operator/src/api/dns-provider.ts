@@ -6,14 +6,14 @@ import { conditionsSchema, defineKind, type ObjectOf } from '@seamark/kube/crd'
 import { z } from 'zod'
 import { LOAD_BALANCER_GROUP } from './dns-load-balancer.ts'
 
-const DNSProviderSpec = z.object({
+export const ProviderScope = z.object({
+  type: z.string().optional().describe('Cluster, Namespace or Selected. Default Cluster.'),
+  namespaces: z.array(z.string()).optional().describe('For Selected: the namespaces that may use the provider.'),
+})
+
+export const DNSProviderSpec = z.object({
   type: z.string().optional().describe('Provider type, e.g. aws or rfc2136.'),
-  scope: z
-    .object({
-      type: z.string().optional().describe('Cluster, Namespace or Selected. Default Cluster.'),
-      namespaces: z.array(z.string()).optional().describe('For Selected: the namespaces that may use the provider.'),
-    })
-    .optional(),
+  scope: ProviderScope.optional(),
   secretRef: z
     .object({
       name: z.string().optional(),
@@ -22,22 +22,21 @@ const DNSProviderSpec = z.object({
     .optional(),
 })
 
-export const DNSProviderStatus = z.object({
+const DNSProviderStatus = z.object({
   state: z.string().optional().describe('Active or Error.'),
   message: z.string().optional(),
   observedGeneration: z.int().optional(),
   conditions: conditionsSchema.optional(),
 })
 
-export const DNSProvider = defineKind({
+/** What all versions have in common. */
+export const DNS_PROVIDER = {
   group: LOAD_BALANCER_GROUP,
-  version: 'v1beta1',
   kind: 'DNSProvider',
   plural: 'dnsproviders',
   shortNames: ['dnsprov'],
   namespaced: true,
   description: 'Credentials of a DNS service, and the namespaces that may use it.',
-  spec: DNSProviderSpec,
   status: DNSProviderStatus,
   printerColumns: [
     { name: 'Type', type: 'string', jsonPath: '.spec.type' },
@@ -45,5 +44,7 @@ export const DNSProvider = defineKind({
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
     { name: 'Message', type: 'string', jsonPath: '.status.message', priority: 1 },
   ],
-})
+} as const
+
+export const DNSProvider = defineKind({ ...DNS_PROVIDER, version: 'v1beta1', spec: DNSProviderSpec })
 export type DNSProvider = ObjectOf<typeof DNSProvider>

@@ -1,4 +1,4 @@
-/** `EndpointSlice` of Kubernetes: only what says how many endpoints of a Service are ready. */
+/** `EndpointSlice` of Kubernetes: only the fields that show how many endpoints of a Service are ready. */
 import { kind, type Obj } from '@seamark/kube/object'
 
 export interface EndpointSlice extends Obj {

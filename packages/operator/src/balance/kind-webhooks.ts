@@ -1,8 +1,8 @@
 /**
  * Webhooks of the load balancing kinds: conversion between v1 and v1beta1, defaults, and validation when an object is written.
  *
- * Everything is checked again when the controllers read an object, because a webhook may be absent: here users only learn
- * earlier what is wrong. Guarantees: a fault that the object had before is not reported again, so that it can still be
+ * Everything is checked again when the controllers read an object, because a webhook may be absent: the webhook
+ * only reports a fault earlier. Guarantees: a fault that the object had before is not reported again, so that it can still be
  * changed, released from finalizers and deleted; no field that a user wrote is changed.
  */
 import type { AdmissionHooks, Immutable, Manager } from '@seamark/kube'

@@ -1,5 +1,5 @@
 /**
- * Controller of DNSLoadBalancers: what wakes a load balancer. The reconcile is load-balancer-reconciler.ts.
+ * Controller of DNSLoadBalancers: which changes requeue a load balancer. The reconcile is load-balancer-reconciler.ts.
  *
  * What is published is read back through the publisher, so stickiness and the last answer survive a restart. Steady state
  * writes nothing: equal records and statuses are not sent, and an Event equal to the last one of its object is not repeated.

@@ -2,7 +2,7 @@
  * One reconcile of a DNSLoadBalancer: observe, decide (decide.ts), publish, report.
  *
  * Order of writes: records, status of the load balancer, statuses of its endpoints, deletions of expired endpoints. A crash
- * in between leaves a state from which the same decision goes on.
+ * in between leaves a state from which the same decision continues.
  */
 import { type Context, type Immutable, type Index, messageOf, type Next, requeue } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'

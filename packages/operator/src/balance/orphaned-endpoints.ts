@@ -12,7 +12,7 @@ const CONTRADICTION_RETRY_MS = 30_000
 
 export interface OrphanDecision {
   readonly deletions: readonly { readonly endpoint: Endpoint; readonly reason: string }[]
-  /** When one of the others may have to be deleted; undefined: never. Nothing else wakes the key of a missing object. */
+  /** When one of the others may have to be deleted; undefined: never. No event requeues the key of a missing object. */
   readonly againAfterMs: number | undefined
 }
 

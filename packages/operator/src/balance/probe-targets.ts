@@ -22,7 +22,7 @@ export function probeTargetsOf(
   if ('invalid' in read) return targets
   const { dnsName } = read.settings
   const seed = object.status?.state === 'healthy' ? 'healthy' : 'unknown'
-  // Without a site: the name depends on all of its endpoints, and says nothing about the prober's network.
+  // Without a site: the name depends on all of its endpoints, and is no evidence about the prober's network.
   const nameTarget = probeOf(object, dnsName, dnsName.replace(/^\*\./, 'wildcard.'), '', defaults)
   targets.set(NAME_ID, { target: nameTarget, seed })
   for (const endpoint of endpoints) {

@@ -1,4 +1,4 @@
-/** What the controllers remember of their recent acts, by key of the object. Lost with the process, which costs little. */
+/** Recent writes of the controllers, by key of the object. In memory only: after a restart they are not needed. */
 
 const MINUTE_MS = 60_000
 

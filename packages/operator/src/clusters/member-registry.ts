@@ -4,7 +4,7 @@
  *
  * Guarantees: one connection and one set of caches per cluster, however many capabilities use it. New credentials for the
  * same server are taken over without interrupting a watch; another server is engaged anew. A kubeconfig that is refused
- * disengages the cluster and says why; nothing of other clusters changes.
+ * disengages the cluster and reports why; nothing of other clusters changes.
  */
 import {
   type Cluster,

@@ -6,7 +6,7 @@ import { configMapLeaseClient, LEADER_ANNOTATION } from './config-map-lease.ts'
 const KEY = 'garden/dnslb-controller-manager-lease'
 const options = { lease: 'dnslb-controller-manager-lease', namespace: 'garden' }
 
-function world() {
+function fixture() {
   const cluster = memoryCluster()
   const clock = fakeClock()
   const election = (identity: string) =>
@@ -18,7 +18,7 @@ function world() {
 
 describe("the original's ConfigMap lease", () => {
   it('is written as client-go wrote it', async () => {
-    const { election, record } = world()
+    const { election, record } = fixture()
     await election('host/1').acquire(new AbortController().signal)
     expect(await record()).toEqual({
       holderIdentity: 'host/1',
@@ -30,7 +30,7 @@ describe("the original's ConfigMap lease", () => {
   })
 
   it('of a running original is waited for, and taken when it is no longer renewed; other content stays', async () => {
-    const { cluster, clock, election, record } = world()
+    const { cluster, clock, election, record } = fixture()
     const held = { holderIdentity: 'original', leaseDurationSeconds: 15, acquireTime: null, renewTime: null }
     cluster.put(ConfigMap, {
       metadata: {

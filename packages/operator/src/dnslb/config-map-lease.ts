@@ -36,7 +36,7 @@ export function configMapLeaseClient(client: Client): Client {
   }
 }
 
-/** Data and other annotations of the ConfigMap travel in the metadata of the Lease and in `data`. */
+/** Data and other annotations of the ConfigMap are kept in the metadata of the Lease and in `data`. */
 function toLease(object: ConfigMap): Lease {
   let record: LeaderRecord = {}
   try {

@@ -11,6 +11,7 @@ import { type Finding, warning } from '../finding.ts'
 import { normalizeHost } from '../host-name.ts'
 import { type SourceDecision, createSourceDecider } from '../publish/decide/source-decision.ts'
 import { desiredChildren } from '../publish/decide/decide.ts'
+import { findFormerOwner } from '../publish/former-owner.ts'
 import type { PublishOptions } from '../publish/options.ts'
 import { sourceKey } from '../publish/sources/source.ts'
 import { watchForPublish } from '../publish/watches.ts'
@@ -65,7 +66,7 @@ export async function gatherFacts(
     host,
     sources: decided.map((item) => ({
       name: `${item.source.kind} ${sourceKey(item.source)}`,
-      findings: item.decision?.findings ?? [],
+      findings: findingsOf(item),
       isPublishing: isPublishing(item),
     })),
     targets,
@@ -80,12 +81,17 @@ export async function gatherFacts(
   }
 }
 
+interface HostDecision extends SourceDecision {
+  /** Why nothing of the decision may be written yet. */
+  readonly held: Finding | undefined
+}
+
 async function decideHost(
   host: string,
   cluster: Cluster,
   options: PublishOptions,
   signal: AbortSignal,
-): Promise<{ decided: SourceDecision[]; forbidden: Finding[] }> {
+): Promise<{ decided: HostDecision[]; forbidden: Finding[] }> {
   const stop = new AbortController()
   const watched = watchForPublish(cluster.informers, options)
   const decider = createSourceDecider(cluster.informers, options)
@@ -99,7 +105,13 @@ async function decideHost(
     }
     await Promise.all(watched.map(sync))
     const naming = decider.sources.all().filter((source) => source.hosts.some((name) => normalizeHost(name) === host))
-    const decided = naming.flatMap((source) => decider.decide(source.kind, sourceKey(source), 0) ?? [])
+    const decided: HostDecision[] = []
+    for (const source of naming) {
+      const found = decider.decide(source.kind, sourceKey(source), 0)
+      if (found === undefined) continue
+      const held = await findFormerOwner(found, { client: cluster.client, sources: decider.sources, options, signal })
+      decided.push({ ...found, held })
+    }
     return { decided, forbidden }
   } finally {
     stop.abort()
@@ -120,8 +132,13 @@ async function findForbidden(kind: Kind, { client }: Cluster, signal: AbortSigna
 }
 
 /** The source publishes the host, or would if it had an address. */
-function isPublishing({ decision }: SourceDecision): boolean {
-  return decision !== undefined && decision.findings.length === 0
+function isPublishing(item: HostDecision): boolean {
+  return item.decision !== undefined && findingsOf(item).length === 0
+}
+
+/** Of the source as a whole. */
+function findingsOf({ decision, held }: HostDecision): readonly Finding[] {
+  return [...(held === undefined ? [] : [held]), ...(decision?.findings ?? [])]
 }
 
 function targetsOf({ decision }: SourceDecision, host: string): string[] {

@@ -6,7 +6,7 @@ import { createEngine, type Engine } from '../records/engine.ts'
 import { ProviderError } from '../rrset/error.ts'
 import { memoryGuardStore } from '../records/state/guard-state.ts'
 import { createKillSwitch } from '../process/kill-switch.ts'
-import { sourceOf, desiredOf } from '../records/sync/dns-endpoint-source.ts'
+import { sourceOf, desiredOf } from '../records/sync/sources/dns-endpoint-source.ts'
 import { OPEN_RULES } from '../../testing/sync-fixture.ts'
 import { findPlanFact } from './plan-fact.ts'
 

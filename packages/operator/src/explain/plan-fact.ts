@@ -5,8 +5,8 @@
  * A zone that cannot be read is a fault of the provider, not an empty zone.
  */
 import type { DNSEndpoint } from '../api/dns-endpoint.ts'
-import { desiredWithinLimits, sourceOf } from '../records/sync/dns-endpoint-source.ts'
-import type { TenantRules } from '../records/sync/tenant-rules.ts'
+import { desiredWithinLimits, sourceOf } from '../records/sync/sources/dns-endpoint-source.ts'
+import type { TenantRules } from '../records/sync/tenants/tenant-rules.ts'
 import type { Engine, Target } from '../records/engine.ts'
 import { heldMessage } from '../records/plan/held-set.ts'
 import type { Change, Refusal, SourceView } from '../records/plan/plan.ts'

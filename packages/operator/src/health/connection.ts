@@ -1,8 +1,8 @@
 /**
  * Opens the connections of probes: name resolution, address guard, connect, TLS.
  *
- * Guarantees (server-side request forgery): every resolved address is judged by the guard, and the connection is made to
- * the address that was judged, so a name cannot lead elsewhere the second time (DNS rebinding). Of several addresses the
+ * Guarantees (server-side request forgery): every resolved address is checked by the guard, and the connection is made to
+ * the address that was checked, so a name cannot lead elsewhere the second time (DNS rebinding). Of several addresses the
  * permitted ones are tried in turn; IPv4 first. Time limits are the caller's: it destroys the socket in progress by its signal.
  */
 import { promises as dns } from 'node:dns'

@@ -4,7 +4,7 @@
  * A target that reached its fall threshold is compared with the other sites, by results that are newer than its first
  * failure. A site answers when one of its targets passed, and fails when all its tested targets failed and one of
  * them was healthy and began to fail at most `eventSpanMs` before: a loss of the prober's network shows in a first failure of
- * this target within that time, so sites that failed earlier say nothing about it.
+ * this target within that time, so sites that failed earlier are no evidence about it.
  *
  * A target without a site (`''`: the DNS name itself, which depends on all of its endpoints) is no witness and needs none.
  *

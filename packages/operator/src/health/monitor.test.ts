@@ -118,7 +118,7 @@ describe('the health monitor', () => {
   })
 })
 
-/** An HTTP server in a thread of its own that counts what it served and wakes who waits for the count. */
+/** An HTTP server in a thread of its own that counts what it served and resolves waits for the count. */
 const SERVER = `
 const { parentPort, workerData } = require('node:worker_threads')
 const server = require('node:http').createServer((request, response) => {

@@ -6,7 +6,7 @@
  * `onChange(owners)`; `healthOf(owner, id)` reads the current state.
  *
  * Guarantees:
- * - Targets that ask the same are probed once (`targetKey`).
+ * - Targets with equal probes are probed once (`targetKey`).
  * - A worker that ends or stops counting its heartbeat is replaced and gets all targets again with their last verdicts;
  *   until it reports, each of them is `unknown`: no news is not bad news.
  * - `stop` resolves when the worker has ended.

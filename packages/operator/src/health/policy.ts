@@ -25,7 +25,7 @@ export interface ProbePolicy {
   readonly jitter: number
 }
 
-/** What is asked of a target, and which answer passes. */
+/** The request to a target, and which answer passes. */
 export interface ProbeRequest {
   readonly scheme: 'https' | 'http' | 'tcp'
   readonly method: 'GET' | 'HEAD'
@@ -54,7 +54,7 @@ export interface ProbeTarget {
   readonly request: ProbeRequest
   readonly policy: ProbePolicy
   /**
-   * Targets of one site share their fate (one cluster, one network). Only other sites can tell whether the prober itself
+   * Targets of one site fail together (one cluster, one network). Only other sites can show whether the prober itself
    * lost its network. Empty: the target belongs to no site.
    */
   readonly site: string

@@ -42,7 +42,7 @@ export class ProbeFailure extends Error {
     return new ProbeFailure('TlsFailed', failure.message, { cause: error })
   }
 
-  /** A name that does not exist is the target's failure; a resolver that cannot say is ours. */
+  /** A name that does not exist is the target's failure; a resolver that does not answer is ours. */
   static fromResolver(name: string, error: unknown): ProbeFailure {
     if (error instanceof ProbeFailure) return error
     const code = codeOf(error)
@@ -52,7 +52,7 @@ export class ProbeFailure extends Error {
   }
 }
 
-/** What the operating system says. Errors of this host (no route, no descriptors, no ports) do not count against a target. */
+/** Error codes of the operating system. Errors of this host (no route, no descriptors, no ports) do not count against a target. */
 const SYSTEM_CODES: Readonly<Record<string, ProbeCode>> = {
   ECONNREFUSED: 'Refused',
   ECONNRESET: 'Reset',

@@ -6,7 +6,7 @@ import { createProber, type HealthReport, type TargetUpdate } from './prober.ts'
 import { SLOT_MS } from './wheel.ts'
 
 /** Targets that answer as told, after the given time. */
-function world(clock: FakeClock, maxInFlight?: number, random = () => 0.5) {
+function fixture(clock: FakeClock, maxInFlight?: number, random = () => 0.5) {
   const answers = new Map<string, { code: ProbeCode; afterMs: number }>()
   const reports: HealthReport[] = []
   const probed: string[] = []
@@ -49,7 +49,7 @@ const update = (host: string, site = host): TargetUpdate => ({
 describe('the prober', () => {
   it('reports a new target once, and nothing more while nothing changes', async () => {
     const clock = fakeClock()
-    const { prober, reports, probed } = world(clock)
+    const { prober, reports, probed } = fixture(clock)
     prober.update([update('a')], [])
     await clock.advance(60_000)
     expect(reports).toEqual([expect.objectContaining({ key: 'a', verdict: 'healthy', code: 'Passed' })])
@@ -61,7 +61,7 @@ describe('the prober', () => {
     ['blackHole', detectionBoundMs(PROFILES.default)],
   ] as const)('detects that a target started to %s within the bound', async (how, boundMs) => {
     const clock = fakeClock()
-    const the = world(clock)
+    const the = fixture(clock)
     the.prober.update([update('a'), update('b'), update('c')], [])
     await clock.advance(11_111)
     the[how]('a')
@@ -73,7 +73,7 @@ describe('the prober', () => {
 
   it('reports all as unknown when no site answers any more, and as healthy when they do again', async () => {
     const clock = fakeClock()
-    const the = world(clock)
+    const the = fixture(clock)
     const hosts = ['a', 'b', 'c', 'd']
     the.prober.update(
       hosts.map((host) => update(host)),
@@ -92,7 +92,7 @@ describe('the prober', () => {
 
   it('asks other sites as soon as a target fails, also those whose next probe is far away', async () => {
     const clock = fakeClock()
-    const the = world(clock)
+    const the = fixture(clock)
     const rare = probeTarget({ host: 'rare' }, { ...PROFILES.default, intervalMs: 600_000 }, 'rare')
     the.prober.update([update('a'), { key: 'rare', target: rare }], [])
     await clock.advance(20_000)
@@ -104,7 +104,7 @@ describe('the prober', () => {
 
   it('holds the verdicts when most sites fail at once, and believes them after the hold', async () => {
     const clock = fakeClock()
-    const the = world(clock)
+    const the = fixture(clock)
     const hosts = ['a', 'b', 'c', 'd', 'e']
     the.prober.update(
       hosts.map((host) => update(host)),
@@ -127,7 +127,7 @@ describe('the prober', () => {
     async (how, boundMs) => {
       const clock = fakeClock()
       let seed = 7
-      const the = world(clock, undefined, () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647)
+      const the = fixture(clock, undefined, () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647)
       const hosts = Array.from({ length: 400 }, (_, index) => `h${index}`)
       // Together, as after a start of the process.
       the.prober.update(
@@ -150,7 +150,7 @@ describe('the prober', () => {
   it('spreads targets that arrive together over their interval', async () => {
     const clock = fakeClock()
     let seed = 7
-    const the = world(clock, undefined, () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647)
+    const the = fixture(clock, undefined, () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647)
     const hosts = Array.from({ length: 500 }, (_, index) => `h${index}`)
     the.prober.update(
       hosts.map((host) => update(host)),
@@ -168,7 +168,7 @@ describe('the prober', () => {
 
   it('lets all targets of one site fall when another site answers', async () => {
     const clock = fakeClock()
-    const the = world(clock)
+    const the = fixture(clock)
     the.prober.update([update('a1', 'a'), update('a2', 'a'), update('a3', 'a'), update('b1', 'b')], [])
     await clock.advance(20_000)
     the.refuse('a1', 'a2', 'a3')
@@ -178,7 +178,7 @@ describe('the prober', () => {
 
   it('starts from the verdict of before and does not report a change that is none', async () => {
     const clock = fakeClock()
-    const the = world(clock)
+    const the = fixture(clock)
     the.refuse('a')
     the.prober.update([{ ...update('a'), seed: 'unhealthy' }], [])
     await clock.advance(20_000)
@@ -187,7 +187,7 @@ describe('the prober', () => {
 
   it('probes no more targets at once than allowed, and all of them in the end', async () => {
     const clock = fakeClock()
-    const the = world(clock, 3)
+    const the = fixture(clock, 3)
     const hosts = Array.from({ length: 10 }, (_, index) => `h${index}`)
     the.prober.update(
       hosts.map((host) => update(host)),
@@ -200,7 +200,7 @@ describe('the prober', () => {
 
   it('drops the result of a target that was removed meanwhile, and stops with nothing pending', async () => {
     const clock = fakeClock()
-    const the = world(clock)
+    const the = fixture(clock)
     the.blackHole('a')
     the.prober.update([update('a'), update('b')], [])
     await clock.advance(500)

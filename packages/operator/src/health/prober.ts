@@ -1,7 +1,7 @@
 /**
  * Probes many targets and keeps a verdict for each: the scheduling shell around `nextState` and `weighEvidence`.
  *
- * Flow: `update` adds and removes targets → the wheel starts probes: a target that was never judged at once, and from then on
+ * Flow: `update` adds and removes targets → the wheel starts probes: a target without a verdict at once, and from then on
  * at a random phase of its interval → each result goes through the state machine → `onReport` is called when a verdict or
  * the text behind it changes.
  *
@@ -105,8 +105,8 @@ export function createProber(deps: ProberDeps): Prober {
     report(entry, result)
     if (outcome === 'fail' && before.verdict === 'healthy' && entry.state.streak === 1) expediteWitnesses(entry)
     const delayMs = entry.isExpedited ? 0 : nextDelayMs(entry.state, policy, random(), clock.monotonic())
-    // Targets that arrive together, as after a start, must not be probed together for ever: their results would come in
-    // bursts, and between two bursts nothing would tell a failure of the target from one of the prober's network.
+    // Targets that arrive together, as after a start, must not be probed together permanently: their results would come in
+    // bursts, and between two bursts a failure of the target could not be distinguished from one of the prober's network.
     const isFirstPass = before.lastResultMs === undefined && outcome === 'pass'
     entry.isExpedited = false
     wheel.schedule(entry.key, isFirstPass ? delayMs * random() : delayMs)
@@ -144,7 +144,7 @@ export function createProber(deps: ProberDeps): Prober {
   function report(entry: Entry, { code, detail }: ProbeResult): void {
     const { verdict, sinceMs, hold } = entry.state
     const last = entry.reported
-    // While the verdict stands, its explanation is replaced only by another cause, not by every probe's wording.
+    // While the verdict is the same, its explanation is replaced only by another cause, not by every probe's wording.
     if (last?.verdict === verdict && last.code === code && last.held === hold?.evidence) return
     entry.reported = {
       key: entry.key,
@@ -170,7 +170,7 @@ export function createProber(deps: ProberDeps): Prober {
         const state = known?.state ?? initialState(clock.monotonic(), seed)
         const entry: Entry = { key, target, state, isBusy: false, isExpedited: false, reported: known?.reported }
         entries.set(key, entry)
-        // Never judged: at once. Known: at a random phase, so that a restart does not probe everything in one instant.
+        // Without a verdict: at once. With one: at a random phase, so that a restart does not probe everything in one instant.
         const phaseMs = state.verdict === 'unknown' ? 0 : target.policy.intervalMs * random()
         wheel.schedule(key, phaseMs)
       }

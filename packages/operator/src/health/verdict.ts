@@ -3,7 +3,7 @@
  *
  * Guarantees:
  * - A verdict changes to `unhealthy` only after `fall` consecutive failures, and to `healthy` only after `rise`
- *   consecutive successes. A target that was never judged needs one success (INV-6).
+ *   consecutive successes. A target without a verdict needs one success (INV-6).
  * - Damping (INV-19): an ejected target stays out for 30 s × consecutive ejections, at most 300 s. There is no such delay
  *   before an ejection, so the detection bound of INV-17 holds for flapping targets, too.
  * - An inconclusive result (the prober's own fault) changes nothing.
@@ -39,7 +39,7 @@ export interface TargetState {
 export const EJECTION_BASE_MS = 30_000
 export const EJECTION_CAP_MS = 300_000
 const EJECTION_RESET_MS = EJECTION_CAP_MS
-/** While other sites answer, most of the world being down is believed after this time. */
+/** While other sites answer, a failure of most targets counts after this time. */
 export const PANIC_HOLD_MS = 300_000
 
 /** `seed` is what is known from before, e.g. from an endpoint's status. */

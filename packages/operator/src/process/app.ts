@@ -37,7 +37,7 @@ import { type AdmissionConfig, certificatePaths, conversionAddress, webhookServe
 import type { Grants } from './grants.ts'
 import { setUpNameAdmission } from './name-admission.ts'
 import { judgedSources } from '../publish/decide/requested-names.ts'
-import { requestedBy } from '../records/sync/dns-endpoint-source.ts'
+import { requestedBy } from '../records/sync/sources/dns-endpoint-source.ts'
 import { createKillSwitch, type KillSwitchControl, pausedUntil } from './kill-switch.ts'
 import { createNotices } from './notices.ts'
 import { addPeerCheck } from './peer-check.ts'
@@ -106,7 +106,7 @@ export interface AppOptions {
   readonly denyAddresses?: readonly string[]
   /** The connection to registered clusters. @default over the network */
   readonly connectMember?: typeof connect
-  /** Obey `seamark.io/pause` on the ConfigMap `seamark` of the manager's namespace. @default true */
+  /** Apply `seamark.io/pause` on the ConfigMap `seamark` of the manager's namespace. @default true */
   readonly hasPause?: boolean
   /** Create the ConfigMap `seamark` when it is absent, and report mode and leadership on it. @default false */
   readonly ownsConfigurationObject?: boolean
@@ -209,7 +209,7 @@ async function storedConversion(
   }
 }
 
-/** The zones of our own server have one writer: they need no owner id to tell installations apart. */
+/** The zones of our own server have one writer: they need no owner id to distinguish installations. */
 const OWN_ZONES_OWNER = 'seamark'
 
 /** Records with the provider of the DNS server; without `records`, of that provider only. */

@@ -42,7 +42,7 @@ export function reportDeniedWatches(manager: Manager, namespace: string): void {
     })
 }
 
-/** Definitions are watched only to learn early that a kind is served; without the right they are polled. */
+/** Definitions are watched only to detect early that a kind is served; without the right they are polled. */
 function isDenied({ kind, failure }: Informer<Obj>): boolean {
   return failure?.reason === 'denied' && kind !== CustomResourceDefinition
 }

@@ -10,13 +10,45 @@ export const GatewayConfig = z.strictObject({
   enabled: z
     .boolean()
     .default(false)
-    .describe('serve Ingress, HTTPProxy and Gateway API with the built-in proxy, on every replica'),
+    .describe('serve Ingress, HTTPProxy and Gateway API with the built-in proxy or Envoy, on every replica'),
   mode: z
     .enum(['cluster', 'global'])
     .default('cluster')
     .describe('cluster: Services behind routes; global: member clusters behind the hosts of GlobalIngresses'),
   httpListen: listenAddress.default(':8080').describe('HOST:PORT for HTTP'),
   httpsListen: listenAddress.default(':8443').describe('HOST:PORT for HTTPS'),
+  listenerAddresses: z
+    .array(z.string().regex(/^\d{1,5}=\S*:\d{1,5}$/, { error: 'is no PORT=HOST:PORT such as 8081=:18081' }))
+    .default([])
+    .describe(
+      'PORT=HOST:PORT for ports of Gateways besides the main ones; other ports: the host of httpListen or httpsListen and the port',
+    ),
+  listenerPortOffset: z
+    .int()
+    .default(0)
+    .describe('added to a port of a Gateway besides the main ones that listenerAddresses does not contain'),
+  envoy: z
+    .string()
+    .min(1)
+    .default('off')
+    .describe(
+      'data plane: off is the built-in proxy; auto is Envoy where the program is found; a path is the program; external is Envoys that others run',
+    ),
+  envoyDirectory: z
+    .string()
+    .default('')
+    .describe('folder of the Envoy that this process runs; empty: one below the folder for temporary files'),
+  xdsListen: listenAddress
+    .or(z.literal(''))
+    .default('')
+    .describe('HOST:PORT for Envoys that others run; empty: 127.0.0.1:8001 with envoy external, else none'),
+  xdsCaFile: z.string().default('').describe('authority of the certificates of Envoys on the xDS port'),
+  xdsCertificateFile: z.string().default('').describe('certificate of the xDS port; read again when it changes'),
+  xdsKeyFile: z.string().default('').describe('private key of the xDS port'),
+  xdsInsecure: z
+    .boolean()
+    .default(false)
+    .describe('the xDS port without TLS: whoever reaches it reads all certificates with their keys'),
   ingressClassNames: z
     .array(z.string())
     .default([])

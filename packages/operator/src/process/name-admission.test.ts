@@ -6,7 +6,7 @@ import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { HTTPProxy } from '@seamark/kube/contour'
 import { judgedSources } from '../publish/decide/requested-names.ts'
 import { dropIn, unified } from '../publish/options.ts'
-import { requestedBy } from '../records/sync/dns-endpoint-source.ts'
+import { requestedBy } from '../records/sync/sources/dns-endpoint-source.ts'
 import { findNameFaults, setUpNameAdmission } from './name-admission.ts'
 
 const grants = [{ namespace: 'web', domains: ['web.example'] }]

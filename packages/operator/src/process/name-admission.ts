@@ -1,9 +1,9 @@
 /**
  * Admission of names: a DNSEndpoint or a source of publish that requests a name which its namespace may not use is refused
  * when it is written. The same function decides at publish and in the plan (grants.ts), which refuse the name as well: the
- * webhook only tells the user earlier, so it may fail open (`failurePolicy: Ignore`).
+ * webhook only reports it earlier, so it may fail open (`failurePolicy: Ignore`).
  *
- * Guarantees: names that the object had before are not judged, so an object that was written before a grant was removed can
+ * Guarantees: names that the object had before are not checked, so an object that was written before a grant was removed can
  * still be changed, released from finalizers and deleted; an object that cannot be read is admitted, and refused by the plan.
  */
 import type { Manager } from '@seamark/kube'
@@ -17,7 +17,7 @@ const SHOWN_NAMES = 10
 export interface JudgedKind {
   readonly kind: Kind
   readonly names: (object: Immutable<Obj>) => ReadonlySet<string>
-  /** Namespaces that are not judged. */
+  /** Namespaces that are not checked. */
   readonly exempt?: ReadonlySet<string>
 }
 

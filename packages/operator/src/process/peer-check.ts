@@ -1,6 +1,6 @@
 /**
  * Looks at the Leases of known peers (peers.ts) before the first write of this process, and reports every holder once. Writing
- * waits for the result and goes on whatever it is.
+ * waits for the result and continues whatever it is.
  */
 import { type Manager, messageOf, untilAborted } from '@seamark/kube'
 import type { Notify } from './notices.ts'

@@ -7,7 +7,7 @@
  * versions a ConfigMap in the namespace `garden`. ExternalDNS has no leader election and therefore no Lease; its records
  * carry ownership markers, which records respects.
  *
- * Guarantee: only reads. Leases that cannot be listed are a reported fault, and writing goes on: a second writer is also
+ * Guarantee: only reads. Leases that cannot be listed are a reported fault, and writing continues: a second writer is also
  * noticed by what it writes (second-writer.ts).
  */
 import { type Client, ConfigMap, Forbidden, Lease, messageOf, NotFound } from '@seamark/kube'
@@ -22,7 +22,7 @@ export interface Peer {
 
 export interface PeerReport {
   readonly peers: readonly Peer[]
-  /** Why not all Leases could be read, as the server said it. */
+  /** Why not all Leases could be read: the message of the server. */
   readonly fault?: string
 }
 

@@ -33,7 +33,7 @@ export interface GuardedWrite {
   /** As observed. */
   readonly live: Immutable<Obj> | undefined
   readonly fieldManager: string
-  /** The source of the object, as subscribers know it. */
+  /** The source of the object, in the form that subscribers get. */
   readonly source: string
   /** The write would change nothing, so it is not sent. Called only for an object that would be stopped. */
   readonly isInPlace?: () => boolean
@@ -105,7 +105,7 @@ export class SecondWriterGuard {
     }
   }
 
-  /** A person requests another attempt: forgets every stop. Subscribers get the sources concerned. */
+  /** A person requests another attempt: clears every stop. Subscribers get the sources concerned. */
   resume(): void {
     const stopped = [...this.#entries].filter(([, { history }]) => history.stopped !== undefined)
     for (const [id] of stopped) this.#entries.delete(id)

@@ -19,7 +19,7 @@ const cname = (...values: string[]): RRset => ({ name: NAME, type: 'CNAME', ttl:
 const txt = (name: string, ...values: string[]): RRset => ({ name, type: 'TXT', ttl: 600, values })
 const marker = (owner = 'GardenRing') => txt(MARKER, `"owner=${owner}"`, '"prefix=comment-"')
 
-async function world(sets: RRset[], cnames: string[] = [], identity = 'GardenRing') {
+async function fixture(sets: RRset[], cnames: string[] = [], identity = 'GardenRing') {
   const memory = memoryProvider({ name: 'memory', zones: [ZONE] })
   const zone = { id: ZONE, name: ZONE }
   await memory.apply(
@@ -71,7 +71,7 @@ async function world(sets: RRset[], cnames: string[] = [], identity = 'GardenRin
 
 describe("the planner on a zone with the original's ownership records", () => {
   it('creates records with one ownership record for both families, and then changes nothing', async () => {
-    const the = await world([], ['lb.example.net.'])
+    const the = await fixture([], ['lb.example.net.'])
     expect(await the.want(a('192.0.2.1'), aaaa('2001:db8::1'))).toEqual([])
     expect(await the.zone()).toEqual([
       `${MARKER} TXT "cnames=lb.example.net" "owner=GardenRing" "prefix=comment-"`,
@@ -84,7 +84,7 @@ describe("the planner on a zone with the original's ownership records", () => {
   })
 
   it('takes over what the original wrote, switches the type in one batch, and removes everything', async () => {
-    const the = await world([a('192.0.2.1'), marker()])
+    const the = await fixture([a('192.0.2.1'), marker()])
     expect(await the.changes(a('192.0.2.1'))).toEqual([])
     expect(await the.want(cname('lb.example.net.'))).toEqual([])
     expect(await the.zone()).toEqual([
@@ -96,18 +96,18 @@ describe("the planner on a zone with the original's ownership records", () => {
   })
 
   it('maintains what it created without an identity, and leaves the records of every identity alone', async () => {
-    const the = await world([], [], '')
+    const the = await fixture([], [], '')
     expect(await the.want(a('192.0.2.1'))).toEqual([])
     expect(await the.zone()).toEqual([`${MARKER} TXT "owner=" "prefix=comment-"`, `${NAME} A 192.0.2.1`])
     expect(await the.changes(a('192.0.2.1'))).toEqual([])
     expect(await the.want(a('192.0.2.2'))).toEqual([])
     expect(await the.zone()).toContain(`${NAME} A 192.0.2.2`)
-    const other = await world([a('192.0.2.1'), marker()], [], '')
+    const other = await fixture([a('192.0.2.1'), marker()], [], '')
     expect(await other.want(a('192.0.2.2'))).toEqual(['ForeignOwner'])
   })
 
   it('replaces the ownership record of the first release', async () => {
-    const the = await world([a('192.0.2.1'), txt(NAME, '"GardenRing"', '"v=spf1 -all"')])
+    const the = await fixture([a('192.0.2.1'), txt(NAME, '"GardenRing"', '"v=spf1 -all"')])
     expect(await the.want(a('192.0.2.1'))).toEqual([])
     expect(await the.zone()).toEqual([
       `${MARKER} TXT "owner=GardenRing" "prefix=comment-"`,
@@ -122,7 +122,7 @@ describe("the planner on a zone with the original's ownership records", () => {
     ['of nobody', [a('192.0.2.9')], 'UnownedRecordExists'],
     ['with an ownership record of another owner and no record', [marker('other')], 'ForeignOwner'],
   ])('does not touch a record %s', async (_case, sets, code) => {
-    const the = await world(sets)
+    const the = await fixture(sets)
     const before = await the.zone()
     expect(await the.want(a('192.0.2.1'))).toEqual([code])
     expect(await the.zone()).toEqual(before)

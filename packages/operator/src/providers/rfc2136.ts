@@ -277,7 +277,7 @@ function writeRefusal(zone: string, rcode: number): ProviderError {
       return new ProviderError(
         'ZoneNotFound',
         'later',
-        `${says}; check that the server is primary for the zone and knows the key`,
+        `${says}; check that the server is primary for the zone and has the key`,
       )
     default:
       return new ProviderError('ProviderUnavailable', 'unknown', says)

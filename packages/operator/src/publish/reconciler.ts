@@ -10,11 +10,11 @@ import type { ProductMetrics } from '../metrics.ts'
 import type { SecondWriterGuard } from '../process/second-writer-guard.ts'
 import { act, type ActDeps } from './act/act.ts'
 import { ownerKey } from './decide/child.ts'
-import { keepsHost, type SourceDecision, type SourceDecider } from './decide/source-decision.ts'
+import type { SourceDecision, SourceDecider } from './decide/source-decision.ts'
+import { findFormerOwner } from './former-owner.ts'
 import type { MassGuard } from './guard/mass-guard.ts'
 import type { PublishOptions, SourceKind } from './options.ts'
 import { describePending } from './report/pending-steps.ts'
-import { sourceKindToken } from './sources/source-reader.ts'
 import { conditionStatus, findHeldDns, type FindingHistory } from './report/report.ts'
 
 export interface PublishShell {
@@ -53,7 +53,12 @@ export async function reconcile(kind: SourceKind, token: Kind, context: Context,
   const isWriting = shell.isWriting()
   if (shell.sourcesWithDeletedChild.delete(ownerKey(source)) && isWriting && !(await isAlive(decided, token, context)))
     return
-  if (isWriting && (await findFormerOwner(decided, context, shell)) !== undefined) return requeue(BLOCKED_RETRY_MS)
+  const held = decided.unconfirmed.length === 0 ? undefined : await findHeldClaim(decided, context, shell)
+  if (held !== undefined) {
+    shell.metrics.sourceDecided(kind, context.key, held.reason)
+    if (isWriting) await report(decided, [held], context, shell)
+    return requeue(BLOCKED_RETRY_MS)
+  }
   const result = isWriting
     ? await act(decided, actDeps(token, context, shell))
     : { findings: reportPending(decided, context, shell), errors: [], afterMs: IDLE_RETRY_MS }
@@ -99,29 +104,19 @@ async function isAlive({ object }: SourceDecision, token: Kind, { client, key, s
   return live !== undefined && live.metadata.uid === object.metadata.uid
 }
 
-/**
- * The owner of a published host that the caches lost although the API server has it: a list omitted it. The host stays with
- * it until a list contains it again or a read says that it is gone.
- */
-async function findFormerOwner(
-  { source, unconfirmed }: SourceDecision,
-  context: Context,
+/** The finding for a claim that may not be acted on yet (former-owner.ts). The context creates client and log on first use. */
+async function findHeldClaim(
+  decided: SourceDecision,
+  { client, log, signal }: Context,
   { decider, options }: PublishShell,
-): Promise<string | undefined> {
-  // Most sources have none: the context creates its client, log and signal on first use.
-  if (unconfirmed.length === 0) return undefined
-  const { client, log, signal } = context
-  for (const { kind, key, host } of unconfirmed) {
-    const live = await client.find(sourceKindToken(kind), key, { signal })
-    if (live === undefined) continue
-    const owner = decider.sources.read(kind, live)
-    if (!keepsHost(owner, source, host, options)) continue
+): Promise<Finding | undefined> {
+  const held = await findFormerOwner(decided, { client, sources: decider.sources, options, signal })
+  if (held !== undefined)
     log.warn(
-      { reason: 'SourceUnconfirmed', source: ownerKey(source), owner: ownerKey(owner), host },
-      'a list omitted the owner of the host, which exists; the host stays with it',
+      { reason: held.reason, source: ownerKey(decided.source), message: held.message },
+      'a claim waits for the former owner of the host',
     )
-    return ownerKey(owner)
-  }
+  return held
 }
 
 function actDeps(kind: Kind, context: Context, shell: PublishShell): ActDeps {

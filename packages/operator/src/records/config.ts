@@ -5,7 +5,7 @@
 import { parseLabelSelector } from '@seamark/kube/object'
 import { z } from 'zod'
 import { ProviderConfig, SecretRef } from '../providers/config.ts'
-import { DEFAULT_ENDPOINT_LIMITS } from './sync/tenant-limits.ts'
+import { DEFAULT_ENDPOINT_LIMITS } from './sync/tenants/tenant-limits.ts'
 import { isFieldText } from '../rrset/marker.ts'
 import { canonicalName, isInvalid, MANAGEABLE_TYPES } from '../rrset/rrset.ts'
 

@@ -15,13 +15,13 @@ const ZONES = ['a.test.', 'b.test.']
 /** An engine with two zones; the provider lists the zones in `listed`, and fails when it is undefined. */
 function engineFixture() {
   const clock = fakeClock()
-  const world: { listed: readonly string[] | undefined } = { listed: ['a.test.'] }
+  const fixture: { listed: readonly string[] | undefined } = { listed: ['a.test.'] }
   const memory = memoryProvider({ zones: ZONES })
   const provider: Provider = {
     ...memory,
     async zones() {
-      if (world.listed === undefined) throw new ProviderError('ProviderUnavailable', 'later', 'no answer')
-      return world.listed.map((name) => ({ id: name, name }))
+      if (fixture.listed === undefined) throw new ProviderError('ProviderUnavailable', 'later', 'no answer')
+      return fixture.listed.map((name) => ({ id: name, name }))
     },
   }
   const engine = createEngine({
@@ -44,14 +44,14 @@ function engineFixture() {
     await clock.advance(100)
     return planning
   }
-  return { clock, world, plan }
+  return { clock, fixture, plan }
 }
 
 describe('the zones of an engine', () => {
   it('are listed again after five minutes: a new zone is served, a removed zone is not taken for an empty one', async () => {
-    const { clock, world, plan } = engineFixture()
+    const { clock, fixture, plan } = engineFixture()
     expect(await plan()).toMatchObject({ plans: [{ zone: 'a.test.' }], withoutZone: [{ name: 'www.b.test.' }] })
-    world.listed = ['b.test.']
+    fixture.listed = ['b.test.']
     await clock.advance(4 * MINUTE)
     expect((await plan()).plans.map(({ zone }) => zone)).toEqual(['a.test.'])
     await clock.advance(MINUTE)
@@ -61,16 +61,16 @@ describe('the zones of an engine', () => {
   })
 
   it('stay known when listing fails', async () => {
-    const { clock, world, plan } = engineFixture()
+    const { clock, fixture, plan } = engineFixture()
     await plan()
-    world.listed = undefined
+    fixture.listed = undefined
     await clock.advance(10 * MINUTE)
     expect(await plan()).toMatchObject({ plans: [{ zone: 'a.test.' }], unread: [] })
   })
 
   it('that could not be listed are unread, and a name in them is not reported as being without a zone', async () => {
-    const { world, plan } = engineFixture()
-    world.listed = undefined
+    const { fixture, plan } = engineFixture()
+    fixture.listed = undefined
     expect(await plan()).toEqual({
       plans: [],
       withoutZone: [],

@@ -7,7 +7,7 @@
  * removed zones are noticed, and a removed zone is never treated as an empty one.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { type Clock, systemClock } from '@seamark/kube'
+import { type AdaptiveLimiter, type Clock, createLimiter, systemClock } from '@seamark/kube'
 import type { Provider, ProviderZone } from '../providers/provider.ts'
 import type { Reason } from '../reasons.ts'
 import { ProviderError } from '../rrset/error.ts'
@@ -16,7 +16,6 @@ import { countMarked } from './guards/breakers.ts'
 import { mergeHeld } from './plan/held-set.ts'
 import { EMPTY_STATE, type GuardState, type GuardStore } from './state/guard-state.ts'
 import type { KillSwitch } from '../process/kill-switch.ts'
-import { createLimiter, type Limiter } from './execute/rate-limiter.ts'
 import { DEFAULT_LIMITS, type Limits } from './plan/limits.ts'
 import type { PlanOutcome } from './execute/result.ts'
 import type { Owner } from './plan/ownership.ts'
@@ -116,12 +115,12 @@ const ZONES_RETRY_MS = 60_000
 export function createEngine(options: EngineOptions): Engine {
   const { providers, owner, store, killSwitch, types, registry, limits = DEFAULT_LIMITS, clock = systemClock } = options
   const observed = options.observer === undefined ? {} : { observer: options.observer }
-  const limiters = new Map<string, Limiter>()
+  const limiters = new Map<string, AdaptiveLimiter>()
   const listings = new Map<Provider, ProviderCalls>()
   const known = new Map<string, Target>()
   const listed = new Map<Provider, { at: number; zones: readonly ProviderZone[] }>()
 
-  const limiterOf = (provider: Provider): Limiter => {
+  const limiterOf = (provider: Provider): AdaptiveLimiter => {
     let limiter = limiters.get(provider.account)
     if (limiter === undefined) {
       limiter = createLimiter({ perSecond: provider.capabilities.requestsPerSecond, clock })
@@ -162,7 +161,7 @@ export function createEngine(options: EngineOptions): Engine {
       return zones
     } catch (cause) {
       if (before === undefined) throw cause
-      // A failed list says nothing about the zones: those of the last successful list stay in use.
+      // A failed list is no information about the zones: those of the last successful list stay in use.
       listed.set(provider, { at: clock.monotonic() - ZONES_MS + ZONES_RETRY_MS, zones: before.zones })
       return before.zones
     }

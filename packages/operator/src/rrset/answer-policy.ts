@@ -1,10 +1,10 @@
 /**
- * How an endpoint of a DNSEndpoint says which of its targets an answer contains, and the RRset that carries it to our own DNS
+ * How an endpoint of a DNSEndpoint selects which of its targets an answer contains, and the RRset that carries it to our own DNS
  * server. Pure.
  *
  * `providerSpecific` has `seamark.io/weights`, `seamark.io/priorities` and `seamark.io/regions`, each a list of TARGET=VALUE
  * separated by commas (several regions of a target by `+`), and `seamark.io/answer` with `weighted` (the default) or `shuffle`.
- * Only our own server knows policies; to other providers the endpoint is a plain RRset.
+ * Only our own server supports policies; to other providers the endpoint is a plain RRset.
  */
 import {
   type AnswerPolicy,

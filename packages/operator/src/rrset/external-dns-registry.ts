@@ -38,7 +38,7 @@ export function claimText({ owner, program }: RegistryEntry): string {
 
 export type RegistryReading =
   | { readonly kind: 'entry'; readonly entry: RegistryEntry }
-  /** Has the form of a registry entry, but is not readable: the record has an owner that we do not know. */
+  /** Has the form of a registry entry, but is not readable: the record has an unknown owner. */
   | { readonly kind: 'unknown' }
   /** An ordinary TXT record. */
   | { readonly kind: 'none' }

@@ -90,12 +90,12 @@ export const DnsConfig = z
     secondaries: z
       .array(serverAddress)
       .default([])
-      .describe('HOST:PORT of servers that get NOTIFY after each change; a name stands for all its addresses'),
+      .describe('HOST:PORT of servers that get NOTIFY after each change; a name is resolved to all its addresses'),
     primaries: z
       .array(serverAddress)
       .default([])
       .describe(
-        'HOST:PORT of servers whose zones this process copies while it does not lead; a name stands for all its addresses',
+        'HOST:PORT of servers whose zones this process copies while it does not lead; a name is resolved to all its addresses',
       ),
     regionsFile: z
       .string()

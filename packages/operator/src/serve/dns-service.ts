@@ -4,7 +4,7 @@
  *
  * Flow: `openDnsService` listens and serves every zone that is stored; the others are REFUSED. `lead` (the process that holds
  * the lease) takes the newest version of its peers, and creates the zones that exist nowhere; a new zone is served when
- * `complete` says that every wanted record is in it. `follow` keeps the zones of the other processes up to date.
+ * `complete` is called when every desired record is in it. `follow` keeps the zones of the other processes up to date.
  * Guarantees: a query is answered from a complete zone or refused, never with NXDOMAIN because a zone is not loaded; a change
  * is stored before it is answered and acknowledged; a store that fails stops changes, not answers.
  */

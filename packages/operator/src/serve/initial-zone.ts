@@ -23,7 +23,7 @@ export interface InitialZoneOptions {
   readonly serial: number
 }
 
-/** Seconds. Secondaries hear of changes by NOTIFY; refresh is for a NOTIFY that was lost. */
+/** Seconds. Secondaries are notified of changes (NOTIFY); refresh is for a NOTIFY that was lost. */
 const SOA_TIMES = { refresh: 300, retry: 60, expire: 1_209_600, minimum: 60 }
 const TTL = 300
 

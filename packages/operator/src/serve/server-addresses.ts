@@ -1,4 +1,4 @@
-/** Addresses of the servers that the configuration names; a name stands for all its addresses, for instance a headless Service. */
+/** Addresses of the servers that the configuration names; a name is resolved to all its addresses, for instance a headless Service. */
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import type { ServerAddress } from '@seamark/dns'

@@ -20,7 +20,7 @@ export type NodeReading =
 interface Unreadable {
   readonly state: 'unreadable'
   readonly reason: Extract<Reason, 'ClusterUnreachable' | 'ClusterOverLimit'>
-  /** As the server or the transport said it. */
+  /** The message of the server or the transport. */
   readonly message: string
 }
 

@@ -1,5 +1,5 @@
 /**
- * What a wildcard needs to know about a node: may it serve, is it ready, under which addresses.
+ * What a wildcard uses of a node: may it serve, is it ready, under which addresses.
  *
  * `trimNode` reads what the API server of a member sent, so it takes nothing for granted: members of a wrong type are
  * dropped, and an object of any shape becomes a node that `readNode` can read.

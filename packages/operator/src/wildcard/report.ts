@@ -91,7 +91,7 @@ export function findNews(cluster: string, before: readonly Finding[], now: reado
 }
 
 /**
- * Undefined when the status says so already. The condition is there only while something is held, with the text of its
+ * Undefined when the status contains it already. The condition is there only while something is held, with the text of its
  * reason: counts and transport errors differ from one moment to the next, and each would write the status.
  */
 export function nextConditions(

@@ -35,7 +35,7 @@ export function textOf(characters: string, maxLength = 20): fc.Arbitrary<string>
   return fc.string({ unit: fc.constantFrom(...characters.split('')), minLength: 1, maxLength })
 }
 
-/** Characters that may stand in a request line, percent signs aside. */
+/** Characters that are allowed in a request line, percent signs aside. */
 export const pathText = textOf('abcXYZ019-._~!$&()*+,;=:@', 12)
 
 /** Values of every JSON type but one. */

@@ -1,7 +1,7 @@
 /**
  * Built-in kinds as Kubernetes 1.36 serves them, one a line:
  * group (`-`: core), version, kind, plural, singular, scope (N or C), short names, categories, subresources, verbs
- * (`*`: all eight), package of the type. `-` stands for none.
+ * (`*`: all eight), package of the type. `-` means none.
  */
 export const KINDS = `
 - v1 ConfigMap configmaps configmap N cm - - * core.v1

@@ -9,7 +9,7 @@ import {
   createLogger,
   type Logger,
   messageOf,
-  sleep,
+  poll,
   systemClock,
 } from '@seamark/kube'
 import {
@@ -69,8 +69,8 @@ export function build(io: Io): Command {
       })
     const stop = new AbortController()
     const signal = AbortSignal.any([io.signal, stop.signal])
-    const timer =
-      settings.durationSeconds > 0 ? setTimeout(() => stop.abort(), settings.durationSeconds * 1_000) : undefined
+    const { durationSeconds } = settings
+    const cancelStop = durationSeconds > 0 ? systemClock.after(durationSeconds * 1_000, () => stop.abort()) : undefined
     const onSignal = (): void => stop.abort()
     for (const name of STOP_SIGNALS) process.once(name, onSignal)
     const dns = await openDns(flags, io, log)
@@ -78,7 +78,7 @@ export function build(io: Io): Command {
     try {
       await run({ io, flags, log, types, dns, signal, ...settings })
     } finally {
-      clearTimeout(timer)
+      cancelStop?.()
       for (const name of STOP_SIGNALS) process.removeListener(name, onSignal)
       stop.abort()
       await leading
@@ -89,7 +89,8 @@ export function build(io: Io): Command {
 
 /** Until every zone is read or created; a zone that cannot be read yet does not stop the others. */
 async function leadZones(dns: DnsService, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted && !(await dns.lead(signal))) await sleep(systemClock, ZONE_RETRY_MS, signal)
+  const lead = async () => ((await dns.lead(signal)) ? true : undefined)
+  await poll(lead, { clock: systemClock, intervalMs: ZONE_RETRY_MS, signal })
 }
 
 interface Run {

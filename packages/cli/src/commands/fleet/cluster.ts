@@ -16,7 +16,7 @@ import {
   Namespace,
   type Obj,
   Secret,
-  sleep,
+  poll,
   systemClock,
 } from '@seamark/kube'
 import { Cluster, isClusterName, MEMBER_RIGHTS } from '@seamark/operator'
@@ -291,14 +291,14 @@ async function remove(io: Io, client: Client, name: string, flags: RemoveFlags):
       ? `cluster ${name} is removed without a drain; its leaves stay on the member\n`
       : `cluster ${name} is drained, and then removed\n`,
   )
-  const endMs = Date.now() + timeoutMs
-  // The Secret goes last: without it nothing can be deleted on the member.
-  while ((await client.find(Cluster, name)) !== undefined) {
-    if (io.signal.aborted) return
-    if (Date.now() > endMs)
-      throw new CommandError(`leaves are still on cluster ${name}; see seamark cluster list`, EXIT.timeout)
-    await sleep(systemClock, POLL_MS, io.signal)
+  const { signal } = io
+  const isGone = async () => ((await client.find(Cluster, name)) === undefined ? true : undefined)
+  const hasGone = await poll(isGone, { clock: systemClock, intervalMs: POLL_MS, timeoutMs, signal })
+  if (hasGone === undefined) {
+    if (signal.aborted) return
+    throw new CommandError(`leaves are still on cluster ${name}; see seamark cluster list`, EXIT.timeout)
   }
+  // The Secret is deleted last: without it nothing can be deleted on the member.
   const { items } = await client.list(Secret, {
     namespace: flags.namespace,
     labelSelector: `seamark.io/cluster=${name}`,

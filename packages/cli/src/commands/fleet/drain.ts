@@ -2,7 +2,7 @@
  * `seamark drain CLUSTER` and `seamark undrain CLUSTER`: move all leaves away from a cluster, make before break, and back.
  * Shows first what it will do, and refuses what would leave a host without a serving cluster.
  */
-import { parseDurationMs, sleep, systemClock, timestamp } from '@seamark/kube'
+import { parseDurationMs, poll, systemClock, timestamp } from '@seamark/kube'
 import { Cluster, LeafIngress, previewDrain } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
@@ -104,13 +104,12 @@ export async function waitUntilEmpty(
   timeoutMs: number,
 ): Promise<void> {
   const startMs = Date.now()
+  const { signal } = io
+  let left = ''
   let shown = ''
-  while (!io.signal.aborted) {
-    const { items } = await client.list(LeafIngress, { labelSelector: `seamark.io/cluster=${name}`, signal: io.signal })
-    if (items.length === 0) {
-      io.stdout.write(`no leaf is left on cluster ${name}, after ${((Date.now() - startMs) / 1000).toFixed(1)} s\n`)
-      return
-    }
+  const isEmpty = async (): Promise<true | undefined> => {
+    const { items } = await client.list(LeafIngress, { labelSelector: `seamark.io/cluster=${name}`, signal })
+    if (items.length === 0) return true
     const counts = new Map<string, number>()
     for (const { status } of items) {
       const state = `${status?.phase ?? 'Pending'} ${status?.reason ?? ''}`.trim()
@@ -120,16 +119,19 @@ export async function waitUntilEmpty(
       .map(([state, count]) => `${count} ${state}`)
       .sort()
       .join(', ')
-    const count = items.length === 1 ? '1 leaf is' : `${items.length} leaves are`
-    if (text !== shown) io.stdout.write(`${count} left: ${text}\n`)
+    left = items.length === 1 ? '1 leaf is' : `${items.length} leaves are`
+    if (text !== shown) io.stdout.write(`${left} left: ${text}\n`)
     shown = text
-    if (Date.now() - startMs > timeoutMs)
-      throw new CommandError(
-        `${count} still on cluster ${name} after ${timeoutMs / 1000} s: ${text}; the drain goes on, see seamark cluster list and seamark tree HOST`,
-        EXIT.timeout,
-      )
-    await sleep(systemClock, POLL_MS, io.signal)
+    return undefined
   }
+  const found = await poll(isEmpty, { clock: systemClock, intervalMs: POLL_MS, timeoutMs, signal })
+  if (found === true)
+    io.stdout.write(`no leaf is left on cluster ${name}, after ${((Date.now() - startMs) / 1000).toFixed(1)} s\n`)
+  else if (!signal.aborted)
+    throw new CommandError(
+      `${left} still on cluster ${name} after ${timeoutMs / 1000} s: ${shown}; the drain goes on, see seamark cluster list and seamark tree HOST`,
+      EXIT.timeout,
+    )
 }
 
 async function findCluster(client: Parameters<typeof previewDrain>[0], name: string): Promise<Cluster> {

@@ -2,7 +2,7 @@
  * `seamark shift HOST --to CLUSTER --steps 5,25,50,100`: move the traffic of a host to one cluster in steps. Each step sets
  * weights and waits until every endpoint has them; the next one follows only while the target serves.
  */
-import { Ingress, sleep, systemClock } from '@seamark/kube'
+import { Ingress, poll, sleep, systemClock } from '@seamark/kube'
 import { DNSLoadBalancerEndpoint, GlobalIngressPolicy, type HostTrace, traceHost } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
@@ -126,8 +126,7 @@ async function waitForWeights(
   weights: Record<string, number>,
   timeoutMs: number,
 ): Promise<void> {
-  const startMs = Date.now()
-  while (!io.signal.aborted) {
+  const hasWeights = async (): Promise<true | undefined> => {
     const { items } = await client.list(DNSLoadBalancerEndpoint, {
       labelSelector: `seamark.io/root-uid=${spec.rootRef.uid}`,
     })
@@ -141,16 +140,11 @@ async function waitForWeights(
     }
     const [first] = Object.keys(weights)
     const scale = (byCluster.get(first ?? '') ?? 0) / (weights[first ?? ''] ?? 1)
-    if (
-      scale > 0 &&
-      Object.entries(weights).every(([name, weight]) => Math.abs((byCluster.get(name) ?? 0) - weight * scale) < 0.5)
-    )
-      return
-    if (Date.now() - startMs > timeoutMs)
-      throw new CommandError(
-        'the endpoints did not get their weights in time; the manager may be stopped',
-        EXIT.timeout,
-      )
-    await sleep(systemClock, POLL_MS, io.signal)
+    const isEqual = ([name, weight]: [string, number]) => Math.abs((byCluster.get(name) ?? 0) - weight * scale) < 0.5
+    return scale > 0 && Object.entries(weights).every(isEqual) ? true : undefined
   }
+  const { signal } = io
+  const found = await poll(hasWeights, { clock: systemClock, intervalMs: POLL_MS, timeoutMs, signal })
+  if (found === undefined && !signal.aborted)
+    throw new CommandError('the endpoints did not get their weights in time; the manager may be stopped', EXIT.timeout)
 }

@@ -14,7 +14,9 @@ interface Flags {
 
 export function build(io: Io): Command {
   const command = new Command()
-    .description('convert IngressRoutes to HTTPProxies, or back; what cannot be said is reported on stderr')
+    .description(
+      'convert IngressRoutes to HTTPProxies, or back; what the other kind cannot express is reported on stderr',
+    )
     .requiredOption(
       '-f, --filename <files...>',
       'files with manifests, all objects of a delegation together; - is stdin',
@@ -34,6 +36,8 @@ export function build(io: Io): Command {
     const results: readonly Obj[] = converted.objects
     const rest = objects.filter((object) => !isSource(object))
     io.stdout.write([...rest, ...results].map((object) => stringify(object)).join('---\n'))
+    if (from.length === 0)
+      io.stderr.write(`no ${source.kind} (${apiVersionOf(source)}) is given; nothing was converted\n`)
     for (const { key, at, message } of converted.notes) io.stderr.write(`${source.kind} ${key}: ${at}: ${message}\n`)
     io.exit(converted.notes.length === 0 ? EXIT.ok : EXIT.changes)
   })

@@ -1,6 +1,6 @@
 /** Flags of `seamark gateway` and `seamark gateway translate`; those of `contour serve` where the meaning is the same. */
 import { isIP } from 'node:net'
-import { BUILD_DEFAULTS, type BuildSettings, type ListenAddress } from '@seamark/gateway'
+import { BUILD_DEFAULTS, type BuildSettings, type ListenAddress, type ListenAddresses } from '@seamark/gateway'
 import type { LoadBalancerIngress } from '@seamark/kube'
 import { type Command, Option } from 'commander'
 import { CommandError, EXIT } from '../../command.ts'
@@ -58,6 +58,39 @@ export function parseListen(flag: string, text: string): ListenAddress {
   if (match === null || port > 65_535) throw new CommandError(`${flag} ${text} is not HOST:PORT`, EXIT.usage)
   const host = match.groups?.['v6'] ?? match.groups?.['host'] ?? ''
   return { host: host === '' ? '::' : host, port }
+}
+
+export interface PortFlags {
+  listenerAddress?: string[]
+  listenerPortOffset: string
+}
+
+export function addPortFlags(command: Command): Command {
+  return command
+    .option(
+      '--listener-address <port=host:port...>',
+      'address of a port of Gateways besides the main ones; else the host of --http-listen or --https-listen and the port',
+    )
+    .option('--listener-port-offset <n>', 'added to such a port where no address is given', '0')
+}
+
+export function portOptions(flags: PortFlags): Pick<ListenAddresses, 'ports' | 'portOffset'> {
+  const portOffset = Number(flags.listenerPortOffset)
+  if (!Number.isInteger(portOffset))
+    throw new CommandError(`--listener-port-offset ${flags.listenerPortOffset} is not an integer`, EXIT.usage)
+  return { ports: parsePorts('--listener-address', flags.listenerAddress ?? []), portOffset }
+}
+
+/** `PORT=HOST:PORT`, each. */
+export function parsePorts(flag: string, texts: readonly string[]): Record<number, ListenAddress> {
+  return Object.fromEntries(
+    texts.map((text) => {
+      const [, port = '', address = ''] = /^(\d{1,5})=(.+)$/.exec(text) ?? []
+      if (port === '' || Number(port) < 1 || Number(port) > 65_535)
+        throw new CommandError(`${flag} ${text} is not PORT=HOST:PORT`, EXIT.usage)
+      return [Number(port), parseListen(flag, address)]
+    }),
+  )
 }
 
 export function parseAddresses(text: string | undefined): LoadBalancerIngress[] {

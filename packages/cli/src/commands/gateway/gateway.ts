@@ -3,23 +3,26 @@
  * proxy or by Envoy, statuses and addresses out. Every replica serves; the holder of the Lease writes statuses.
  */
 import { createLogger, manager } from '@seamark/kube'
-import { GATEWAY_FIELD_MANAGER, setUpGateway, type XdsPort } from '@seamark/gateway'
+import { GATEWAY_FIELD_MANAGER, setUpGateway } from '@seamark/gateway'
 import { Command } from 'commander'
 import type { Io } from '../../command.ts'
-import { addEnvoyFlags, type EnvoyFlags, envoyOptions } from './envoy-flags.ts'
+import { addEnvoyFlags, announcing, type EnvoyFlags, envoyOptions } from './envoy-flags.ts'
 import {
   addBuildFlags,
+  addPortFlags,
   type BuildFlags,
   buildSettings,
   leaseName,
   parseAddresses,
   parseListen,
+  type PortFlags,
+  portOptions,
 } from './gateway-flags.ts'
 import { buildBootstrap } from './bootstrap.ts'
 import { buildTranslate } from './translate.ts'
 import { addKubeFlags, type KubeFlags, openCluster, ownNamespace } from '../../kube-flags.ts'
 
-interface Flags extends KubeFlags, BuildFlags, EnvoyFlags {
+interface Flags extends KubeFlags, BuildFlags, EnvoyFlags, PortFlags {
   httpListen?: string
   httpsListen?: string
   envoyServiceHttpAddress: string
@@ -42,30 +45,35 @@ interface Flags extends KubeFlags, BuildFlags, EnvoyFlags {
 const GRACE_MS = 4_500
 
 export function build(io: Io): Command {
-  const command = addKubeFlags(
-    new Command().description('serve Ingress, HTTPProxy and Gateway API with the built-in proxy or Envoy'),
+  const command = new Command().description('serve Ingress, HTTPProxy and Gateway API with the built-in proxy or Envoy')
+  addBuildFlags(command.optionsGroup('What is served:'))
+  addPortFlags(
+    command
+      .optionsGroup('Where it listens:')
+      .option('--http-listen <host:port>', 'address for HTTP; else --envoy-service-http-address and -port')
+      .option('--https-listen <host:port>', 'address for HTTPS; else --envoy-service-https-address and -port')
+      .option('--envoy-service-http-address <address>', 'address for HTTP', '::')
+      .option('--envoy-service-http-port <port>', 'port for HTTP', '8080')
+      .option('--envoy-service-https-address <address>', 'address for HTTPS', '::')
+      .option('--envoy-service-https-port <port>', 'port for HTTPS', '8443'),
   )
-    .option('--http-listen <host:port>', 'address for HTTP; else --envoy-service-http-address and -port')
-    .option('--https-listen <host:port>', 'address for HTTPS; else --envoy-service-https-address and -port')
-    .option('--envoy-service-http-address <address>', 'address for HTTP', '::')
-    .option('--envoy-service-http-port <port>', 'port for HTTP', '8080')
-    .option('--envoy-service-https-address <address>', 'address for HTTPS', '::')
-    .option('--envoy-service-https-port <port>', 'port for HTTPS', '8443')
-    .option('--envoy-service-name <name>', 'Service of the data plane, whose addresses go to statuses', 'envoy')
-    .option('--envoy-service-namespace <name>', 'its namespace; else that of the manager')
+  addEnvoyFlags(command.optionsGroup('Data plane:'))
+  command
+    .optionsGroup('Statuses:')
     .option(
       '--ingress-status-address <addresses>',
       'addresses for statuses, comma-separated; else those of the Service',
     )
+    .option('--envoy-service-name <name>', 'Service of the data plane, whose addresses go to statuses', 'envoy')
+    .option('--envoy-service-namespace <name>', 'its namespace; else that of the manager')
     .option('--leader-election-resource-name <name>', 'Lease of the status writer')
     .option('--leader-election-resource-namespace <name>', 'its namespace; else that of the manager')
     .option('--disable-leader-election', 'write statuses without a Lease; for a single replica')
+  addKubeFlags(command.optionsGroup('Process:'))
+    .option('-n, --namespace <name>', 'namespace of the manager; else the one of the pod')
     .option('--metrics <host:port>', 'address of the metrics; else none')
     .option('--probes <host:port>', 'address of /healthz and /readyz; else none')
-    .option('-n, --namespace <name>', 'namespace of the manager; else the one of the pod')
     .option('--debug', 'log more')
-  addEnvoyFlags(command)
-  addBuildFlags(command)
   command.addCommand(buildTranslate(io))
   command.addCommand(buildBootstrap(io))
   return command.action(async (flags: Flags) => {
@@ -78,6 +86,7 @@ export function build(io: Io): Command {
       '--https-listen',
       flags.httpsListen ?? join(flags.envoyServiceHttpsAddress, flags.envoyServiceHttpsPort),
     )
+    const ports = portOptions(flags)
     const namespace = (await ownNamespace(io, flags.namespace)) ?? 'default'
     const isElected = flags.disableLeaderElection !== true
     const lease = {
@@ -101,7 +110,8 @@ export function build(io: Io): Command {
         settings,
         http,
         https,
-        ...(envoy !== undefined && { envoy: announcing(io, envoy) }),
+        ...ports,
+        ...(envoy !== undefined && { envoy: announcing(io.stdout, envoy) }),
         statusAddresses: parseAddresses(flags.ingressStatusAddress),
         service: `${flags.envoyServiceNamespace ?? namespace}/${flags.envoyServiceName}`,
         ...(isElected && { lease }),
@@ -117,14 +127,6 @@ export function build(io: Io): Command {
       await cluster.close()
     }
   })
-}
-
-/** Says where the xDS port is, which may have been asked for as 0. */
-function announcing<T extends { port?: XdsPort }>(io: Io, envoy: T): T {
-  const { port } = envoy
-  if (port === undefined) return envoy
-  const onListening = (number: number) => void io.stdout.write(`xds ${join(port.host, number)}\n`)
-  return { ...envoy, port: { ...port, onListening } }
 }
 
 function join(host: string, port: string | number): string {

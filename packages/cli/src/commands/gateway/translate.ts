@@ -3,11 +3,19 @@ import { build, printResources, type Build } from '@seamark/gateway'
 import { keyOf, type Immutable, type Key, type Kind, type Obj } from '@seamark/kube/object'
 import { Command, Option } from 'commander'
 import { EXIT, type Io } from '../../command.ts'
-import { addBuildFlags, type BuildFlags, buildSettings, parseListen } from './gateway-flags.ts'
+import {
+  addBuildFlags,
+  addPortFlags,
+  type BuildFlags,
+  buildSettings,
+  parseListen,
+  type PortFlags,
+  portOptions,
+} from './gateway-flags.ts'
 import { readManifests } from '../../manifest-files.ts'
 import { addOutputFlag, printValue } from '../../output-form.ts'
 
-interface Flags extends BuildFlags {
+interface Flags extends BuildFlags, PortFlags {
   filename: string[]
   output: 'json' | 'yaml'
   to: 'ir' | 'envoy'
@@ -24,22 +32,25 @@ export function buildTranslate(io: Io): Command {
         .choices(['ir', 'envoy'])
         .default('ir'),
     )
-    .option('--http-listen <host:port>', 'address of the HTTP listener of Envoy', ':8080')
-    .option('--https-listen <host:port>', 'address of the HTTPS listener of Envoy', ':8443')
+    .option('--http-listen <host:port>', 'address of the main HTTP listener', ':8080')
+    .option('--https-listen <host:port>', 'address of the main HTTPS listener', ':8443')
   addOutputFlag(command, ['yaml', 'json'], 'yaml')
+  addPortFlags(command)
   addBuildFlags(command)
   return command.action(async (flags: Flags) => {
-    const settings = buildSettings(flags)
+    const listen = {
+      http: parseListen('--http-listen', flags.httpListen),
+      https: parseListen('--https-listen', flags.httpsListen),
+      ...portOptions(flags),
+    }
+    const settings = { ...buildSettings(flags), listen }
     const objects = await readManifests(flags.filename)
     const { ir, statuses, findings } = build(viewOf(objects), settings)
     const configuration =
       flags.to === 'ir'
         ? // Private keys are not for terminals and pull requests.
           { ...ir, certificates: ir.certificates.map(({ name }) => ({ name })) }
-        : printResources(ir, {
-            http: parseListen('--http-listen', flags.httpListen),
-            https: parseListen('--https-listen', flags.httpsListen),
-          })
+        : printResources(ir, listen)
     io.stdout.write(printValue(flags.output, { ...configuration, statuses, findings }))
     io.exit(hasFaults(statuses) || findings.length > 0 ? EXIT.changes : EXIT.ok)
   })

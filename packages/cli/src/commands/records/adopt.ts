@@ -23,6 +23,6 @@ export function build(io: Io): Command {
     if (flags.from === 'unmarked' && names.length === 0) {
       throw new CommandError('name the records to adopt: with --from unmarked no name is chosen by default', EXIT.usage)
     }
-    await handOver(io, flags, names, (world) => planAdoption(world, flags.from))
+    await handOver(io, flags, names, (input) => planAdoption(input, flags.from))
   })
 }

@@ -39,13 +39,13 @@ export async function handOver(
   io: Io,
   flags: HandOverFlags & Record<string, unknown>,
   names: readonly string[],
-  decide: (world: HandOver, registry: Registry) => Plan,
+  decide: (input: HandOver, registry: Registry) => Plan,
 ): Promise<void> {
   const only = readNames(names)
   await withSession(io, flags, async (session) => {
     const plans = await eachTarget(session, io.signal, flags.zone, async (target) => {
       const view = await session.engine.view(target, 'all', io.signal)
-      const world: HandOver = {
+      const input: HandOver = {
         provider: target.label,
         zone: target.zone.name,
         view,
@@ -54,7 +54,7 @@ export async function handOver(
         types: session.config.types,
         ...(only !== undefined && { names: only }),
       }
-      return decide(world, session.registry ?? {})
+      return decide(input, session.registry ?? {})
     })
     if (flags.out !== undefined) await writeFile(flags.out, printPlanJson(plans))
     io.stdout.write(printPlans(plans, flags.output))

@@ -40,7 +40,7 @@ export function build(io: Io): Command {
       .command('webhook')
       .description("serve a provider by ExternalDNS' webhook protocol, for ExternalDNS to use")
       .option('--provider <name>', 'which of the configured providers; else the only one')
-      .option('--listen <host:port>', 'where to listen; the protocol knows no authentication', '127.0.0.1:8888')
+      .option('--listen <host:port>', 'where to listen; the protocol has no authentication', '127.0.0.1:8888')
       .option('--host <name...>', 'host names that requests may be for, beside localhost and IP addresses'),
   ).action(async (flags: WebhookFlags & Record<string, unknown>) => serveWebhook(io, flags))
   return command

@@ -18,8 +18,8 @@ export function build(io: Io): Command {
     const owner = flags.to === undefined ? undefined : /^external-dns\/(.+)$/.exec(flags.to)?.[1]
     if (flags.to !== undefined && owner === undefined)
       throw new CommandError(`--to ${flags.to}: must be external-dns/OWNER`, EXIT.usage)
-    await handOver(io, flags, names, (world, registry) =>
-      planRelease(world, owner === undefined ? undefined : { owner, registry }),
+    await handOver(io, flags, names, (input, registry) =>
+      planRelease(input, owner === undefined ? undefined : { owner, registry }),
     )
   })
 }

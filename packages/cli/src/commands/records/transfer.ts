@@ -25,10 +25,10 @@ export function build(io: Io): Command {
     const { to, toCluster, from } = flags
     if ((to === undefined) === (from === undefined)) throw new CommandError('name either --to or --from', EXIT.usage)
     if (to !== undefined && toCluster === undefined) throw new CommandError('--to needs --to-cluster', EXIT.usage)
-    await handOver(io, flags, names, (world) =>
+    await handOver(io, flags, names, (input) =>
       to !== undefined && toCluster !== undefined
-        ? planTransfer(world, { owner: to, cluster: toCluster })
-        : planExclusive(world, from ?? ''),
+        ? planTransfer(input, { owner: to, cluster: toCluster })
+        : planExclusive(input, from ?? ''),
     )
   })
 }

@@ -1,5 +1,6 @@
 /** Messages between the server and its worker threads, which answer UDP on the same port. */
 import type { Fqdn } from '../../wire/name.ts'
+import type { ThreadCounters } from '../counters.ts'
 import type { RateLimitOptions } from '../limits/ratelimit.ts'
 import type { RegionMessage } from '../regions/region-source.ts'
 
@@ -21,18 +22,6 @@ export type ToWorker =
   | { readonly kind: 'answer'; readonly id: number; readonly bytes: Uint8Array | undefined }
   | { readonly kind: 'close' }
 
-export interface WorkerCounters {
-  readonly queries: number
-  /** By type; see Counters. */
-  readonly questions: readonly number[]
-  /** By rcode. */
-  readonly answers: readonly number[]
-  readonly truncated: number
-  readonly ignored: number
-  readonly limited: number
-  readonly failures: number
-}
-
 export type FromWorker =
   | { readonly kind: 'ready' }
   /** UPDATE, NOTIFY and signed queries are answered by the server itself. */
@@ -43,7 +32,7 @@ export type FromWorker =
       readonly address: string
       readonly port: number
     }
-  | { readonly kind: 'counters'; readonly counters: WorkerCounters }
+  | { readonly kind: 'counters'; readonly counters: ThreadCounters }
   /** The worker's copy does not fit a change. */
   | { readonly kind: 'lost'; readonly origin: Fqdn }
   | { readonly kind: 'failed'; readonly why: string }

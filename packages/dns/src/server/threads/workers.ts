@@ -10,7 +10,8 @@ import { deltaFrame, snapshotFrames } from '../../store/zone-frames.ts'
 import type { Fqdn } from '../../wire/name.ts'
 import type { ZoneDelta } from '../../zone/zone-delta.ts'
 import type { Zone } from '../../zone/zone-table.ts'
-import type { FromWorker, ToWorker, WorkerCounters, WorkerSettings } from './worker-messages.ts'
+import type { ThreadCounters } from '../counters.ts'
+import type { FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts'
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 
@@ -29,7 +30,7 @@ export interface WorkersOptions {
 
 interface Thread {
   worker: Worker
-  counters: WorkerCounters | undefined
+  counters: ThreadCounters | undefined
 }
 
 /** Delay before a worker that ended is replaced. */
@@ -134,7 +135,7 @@ export class Workers {
   }
 
   /** As reported within the last second. */
-  counters(): WorkerCounters[] {
+  counters(): ThreadCounters[] {
     return this.#threads.flatMap(({ counters }) => counters ?? [])
   }
 

@@ -1,5 +1,5 @@
 /**
- * Record data of every type we know, as a list of fields. Data of other types stays opaque and prints as `\# LENGTH HEX`
+ * Record data of every supported type, as a list of fields. Data of other types stays opaque and prints as `\# LENGTH HEX`
  * (RFC 3597 §5). Inside the package record data is wire octets without compression; this file converts from and to text.
  */
 import { TYPE, typeName } from '../codes.ts'

@@ -141,7 +141,7 @@ export const svcParams: Field = {
       const [, name = text, value] = /^([^=]*)=(.*)$/s.exec(text) ?? []
       const key = findKey(name.toLowerCase())
       if (key === undefined) throw bad(`'${name}' is not a service parameter; write key123 for a number`)
-      if (params.has(key)) throw bad(`service parameter ${name} stands twice`)
+      if (params.has(key)) throw bad(`service parameter ${name} is given twice`)
       params.set(key, encodeValue(key, value?.startsWith('"') === true ? tokenize(value)[0]!.text : value))
     }
     for (const [key, value] of [...params].sort(([a], [b]) => a - b)) {

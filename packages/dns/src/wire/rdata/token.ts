@@ -1,5 +1,5 @@
 /**
- * Tokens of record data in presentation form (RFC 1035 §5.1), with escapes still in them: only the field knows whether
+ * Tokens of record data in presentation form (RFC 1035 §5.1), with escapes still in them: it depends on the field whether
  * `\046` is an octet of a label or of a character-string.
  */
 import { DnsError } from '../../error.ts'

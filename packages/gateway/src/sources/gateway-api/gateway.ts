@@ -1,10 +1,11 @@
-/** GatewayClass and Gateway: those of this controller, and their statuses. Listeners are in gateway-listener.ts. */
+/** GatewayClass and Gateway: those of this controller, and their statuses. Listeners are in listener.ts. */
 import { Namespace } from '@seamark/kube'
 import { Gateway, GatewayClass, type Listener as ListenerSpec } from '@seamark/kube/gateway-api'
 import { keyOf, matchesLabelSelector, type Immutable } from '@seamark/kube/object'
 import type { Draft } from '../../build/draft.ts'
 import { compareAge, type BuildSettings, type Objects } from '../../build/input.ts'
 import { condition, identify, type StatusIntent } from '../../build/status-intent.ts'
+import { ListenerPorts } from './listener-port.ts'
 import { GATEWAY_GROUP, hasInsecureValidation, readListeners, type ServedListener } from './listener.ts'
 
 export interface ServedGateway {
@@ -16,6 +17,7 @@ export interface ServedGateway {
 /** Gateways of our classes, or the one that is named in the settings. */
 export function readGateways(draft: Draft, objects: Objects, settings: BuildSettings): ServedGateway[] {
   const classes = new Set(ownClasses(objects, settings).map(keyOf))
+  const ports = new ListenerPorts(settings.listen)
   return objects
     .list(Gateway)
     .filter((gateway) => {
@@ -25,7 +27,7 @@ export function readGateways(draft: Draft, objects: Objects, settings: BuildSett
     .toSorted(compareAge)
     .flatMap((gateway) => {
       try {
-        return [{ gateway, key: keyOf(gateway), listeners: readListeners(draft, objects, gateway) }]
+        return [{ gateway, key: keyOf(gateway), listeners: readListeners(draft, objects, ports, gateway) }]
       } catch {
         // Only where the schema of the CRD is not enforced; such a Gateway has no listeners to report on.
         return []

@@ -1,4 +1,4 @@
-/** A GRPCRoute is an HTTPRoute over paths `/service/method`, whose backends speak HTTP/2. */
+/** A GRPCRoute is an HTTPRoute over paths `/service/method`, whose backends use HTTP/2. */
 import type { GRPCRoute, HTTPRouteMatch, HTTPRouteRule } from '@seamark/kube/gateway-api'
 import type { Immutable } from '@seamark/kube/object'
 

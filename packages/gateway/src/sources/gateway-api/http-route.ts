@@ -105,15 +105,23 @@ function serve(
   host: string,
   rules: readonly Route[],
 ): void {
-  const { protocol, tls } = listener
+  const { protocol, tls, id } = listener
   if (tls !== undefined) {
     const group = `${gateway}/${listener.spec.name}`
-    draft.setTls(host, tls, group)
+    draft.setTls(host, tls, group, id)
     // The listener serves every name of its own, also those without a route: with 404.
-    if (draft.setTls(listener.host, tls, group)) draft.reserveHost(protocol, listener.host)
+    if (draft.setTls(listener.host, tls, group, id)) draft.reserveHost(id, listener.host)
   }
-  for (const rule of rules) draft.addRoute(protocol, host, rule)
+  for (const rule of rules) draft.addRoute(id, host, atPort(rule, listener))
   // Over TLS the server name has selected the listener before there is a request.
   if (protocol === 'http')
-    for (const other of moreSpecificHosts(listener, host, listeners)) draft.reserveHost(protocol, other)
+    for (const other of moreSpecificHosts(listener, host, listeners)) draft.reserveHost(id, other)
+}
+
+/** A redirect that names neither a port nor a scheme keeps the port of the listener, whatever port the client sees. */
+function atPort(route: Route, { id, protocol, spec }: ServedListener): Route {
+  const { action } = route
+  if (id === protocol || action.kind !== 'redirect' || action.port !== undefined || action.scheme !== undefined)
+    return route
+  return { ...route, action: { ...action, port: spec.port } }
 }

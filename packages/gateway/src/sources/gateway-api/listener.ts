@@ -1,7 +1,6 @@
 /**
- * Listeners of a Gateway: which are served, for which host, with which certificate and for which kinds of routes. A Gateway
- * of this data plane has one port for HTTP and one for HTTPS and TLS (those of its first listeners); listeners on other ports
- * are not available.
+ * Listeners of a Gateway: which are served, on which listener of the data plane (listener-port.ts), for which host, with which
+ * certificate and for which kinds of routes.
  */
 import type { FrontendValidation, Gateway, Listener as ListenerSpec } from '@seamark/kube/gateway-api'
 import type { Immutable } from '@seamark/kube/object'
@@ -10,7 +9,9 @@ import type { Draft } from '../../build/draft.ts'
 import type { Objects } from '../../build/input.ts'
 import { readCertificate } from '../../build/secrets.ts'
 import { condition, type ConditionIntent } from '../../build/status-intent.ts'
+import type { ListenerId } from '../../ir/listen-addresses.ts'
 import type { ClientValidation, TlsTermination } from '../../ir/model.ts'
+import type { ListenerPorts, PortClaim } from './listener-port.ts'
 import { isReferenceGranted } from './reference-grant.ts'
 import { hostName } from '../wildcard-host.ts'
 
@@ -25,8 +26,10 @@ const ROUTE_KINDS: Readonly<Record<string, readonly string[]>> = {
 
 export interface ServedListener {
   readonly spec: Immutable<ListenerSpec>
-  /** The port of the data plane. */
+  /** The protocol of the listener of the data plane. */
   readonly protocol: 'http' | 'https'
+  /** The listener of the data plane. */
+  readonly id: ListenerId
   /** Lower case; `*` for every host. */
   readonly host: string
   /** HTTPS, and TLS that is terminated. */
@@ -54,20 +57,23 @@ interface ReadTls {
   readonly refused?: Fault
 }
 
-export function readListeners(draft: Draft, objects: Objects, gateway: Immutable<Gateway>): ServedListener[] {
+export function readListeners(
+  draft: Draft,
+  objects: Objects,
+  ports: ListenerPorts,
+  gateway: Immutable<Gateway>,
+): ServedListener[] {
   const all = gateway.spec?.listeners ?? []
-  const portOf = (...protocols: string[]) => all.find((each) => protocols.includes(each.protocol))?.port
-  const ports: Readonly<Record<string, number | undefined>> = {
-    HTTP: portOf('HTTP'),
-    HTTPS: portOf('HTTPS', 'TLS'),
-    TLS: portOf('HTTPS', 'TLS'),
-  }
   return all.map((spec) => {
+    const protocol = spec.protocol === 'HTTP' ? 'http' : 'https'
     const host = spec.hostname === undefined || spec.hostname === '' ? '*' : (hostName(spec.hostname) ?? '')
     const { kinds, hasInvalidKind } = routeKinds(spec)
     const conflict = conflictOf(spec, all)
     const read = spec.protocol === 'HTTP' ? {} : readTls(draft, objects, gateway, spec)
-    const refused = refusalOf(spec, host, ports[spec.protocol]) ?? conflict ?? read.refused
+    // A listener that is refused for another reason must not take the port from others.
+    const known = refusalOf(spec, host) ?? conflict ?? read.refused
+    const claim: PortClaim = known === undefined ? ports.claim(gateway, spec) : { id: protocol }
+    const refused = 'unavailable' in claim ? { reason: 'PortUnavailable', message: claim.unavailable } : known
     const unresolved = hasInvalidKind
       ? {
           reason: 'InvalidRouteKinds',
@@ -77,9 +83,12 @@ export function readListeners(draft: Draft, objects: Objects, gateway: Immutable
     const isAccepted = refused === undefined
     const hasTls = spec.protocol === 'HTTP' || isPassthrough(spec) || read.tls !== undefined
     const isServing = isAccepted && hasTls && kinds.length > 0
+    const id = 'id' in claim ? claim.id : protocol
+    if (isServing) draft.addListener(id)
     return {
       spec,
-      protocol: spec.protocol === 'HTTP' ? 'http' : 'https',
+      protocol,
+      id,
       host,
       tls: read.tls,
       kinds,
@@ -133,20 +142,12 @@ function routeKinds(spec: Immutable<ListenerSpec>): { kinds: readonly string[]; 
   return { kinds, hasInvalidKind: kinds.length < wanted.length }
 }
 
-function refusalOf(
-  { protocol, hostname = '', port }: Immutable<ListenerSpec>,
-  host: string,
-  served: number | undefined,
-): Fault | undefined {
+function refusalOf({ protocol, hostname = '' }: Immutable<ListenerSpec>, host: string): Fault | undefined {
   if (!Object.hasOwn(ROUTE_KINDS, protocol)) {
     const message = `protocol ${protocol} is not supported; use HTTP, HTTPS or TLS`
     return { reason: 'UnsupportedProtocol', message }
   }
   if (host === '') return { reason: 'UnsupportedValue', message: `hostname "${hostname}" is not a DNS name` }
-  if (port !== served) {
-    const message = `only port ${served ?? 'of the first listener'} is served for ${protocol} by this Gateway`
-    return { reason: 'PortUnavailable', message }
-  }
   return undefined
 }
 

@@ -94,7 +94,7 @@ export function attach(
 /** Requests go to the most specific listener for their host, whatever routes the others have. */
 function isTakenByOther(own: ServedListener, host: string, listeners: readonly ServedListener[]): boolean {
   return listeners.some((other) => {
-    const isSamePort = other !== own && other.isServing && other.protocol === own.protocol
+    const isSamePort = other !== own && other.isServing && other.id === own.id
     return isSamePort && other.host !== own.host && covers(own.host, other.host) && covers(other.host, host)
   })
 }
@@ -102,7 +102,7 @@ function isTakenByOther(own: ServedListener, host: string, listeners: readonly S
 /** Hosts of more specific listeners of the same port, which routes of this one must not take. */
 export function moreSpecificHosts(own: ServedListener, host: string, listeners: readonly ServedListener[]): string[] {
   return listeners
-    .filter((other) => other !== own && other.isServing && other.protocol === own.protocol)
+    .filter((other) => other !== own && other.isServing && other.id === own.id)
     .map((other) => other.host)
     .filter((other) => other !== host && covers(host, other))
 }

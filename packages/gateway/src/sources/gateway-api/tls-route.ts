@@ -56,9 +56,9 @@ function addRoute(
         (listener, host) => {
           // Without any backend the connection is closed, as it is for a host that nobody serves.
           if (tcp === undefined) return
-          if (!draft.setTcp(host, tcp))
+          if (!draft.setTcp(host, tcp, listener.id))
             report(draft, route, 'MatchTaken', `host ${host} is forwarded by an older TLSRoute or an HTTPProxy`)
-          else if (listener.tls !== undefined) draft.setTls(host, listener.tls)
+          else if (listener.tls !== undefined) draft.setTls(host, listener.tls, undefined, listener.id)
         },
         undefined,
       ),

@@ -31,7 +31,7 @@ function mergePaths(conditions: Conditions): PathMatch {
   if (value === '') return { kind: 'prefix', value: '/' }
   if (conditions.some(({ prefix = '', exact = '', regex = '' }) => prefix + exact === '' && regex !== ''))
     return { kind: 'regex', value }
-  // Contour looks at the last condition of any sort, so that a header condition after an exact path makes it a prefix; its
+  // Contour uses the last condition of any sort, so that a header condition after an exact path makes it a prefix; its
   // documentation says that the path stays exact.
   const last = conditions.findLast(({ prefix = '', exact = '' }) => prefix + exact !== '')
   return { kind: (last?.prefix ?? '') === '' ? 'exact' : 'prefix', value }

@@ -1,7 +1,7 @@
 /**
  * Conversion of the load balancing kinds between v1 (hub) and v1beta1. Pure.
  *
- * The functions translate what both versions can say. The rest (`singleton`, `dnsname`, a status code of 0, values that only
+ * The functions translate what both versions can express. The rest (`singleton`, `dnsname`, a status code of 0, values that only
  * one schema allows) is kept in an annotation by the runtime, so that a round trip from either side is the identity.
  * Objects are converted as stored: no field may be assumed to be present or valid.
  */

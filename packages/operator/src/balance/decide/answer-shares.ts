@@ -5,7 +5,7 @@
  * - Equal weights: all records of the client's region, in random order. Different weights: one of them, by largest remainder.
  * - An endpoint that is a host name shares its weight among its addresses; an address of several endpoints has the sum.
  * - Without regions and with equal weights and priorities there is no policy: the answer is the whole RRset. A policy that is
- *   published is then replaced by one that says the same, and not removed: removals of records are few by design (INV-3).
+ *   published is then replaced by an equivalent one, and not removed: removals of records are few by design (INV-3).
  */
 import { type AnswerPolicy, policyText } from '@seamark/dns'
 import type { RRset } from '../../rrset/rrset.ts'

@@ -1,4 +1,4 @@
-/** Which load balancer may publish a DNS name: the oldest valid one; the others say so (INV-14). Pure. */
+/** Which load balancer may publish a DNS name: the oldest valid one; the others report that (INV-14). Pure. */
 import type { Immutable } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import type { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'

@@ -166,7 +166,7 @@ function decideValid(facts: BalanceFacts, settings: BalancerSettings): BalanceDe
   }
 }
 
-/** Whether the status does not say it already: a restart on a converged state sends no Event. */
+/** Whether the status does not contain it already: a restart on a converged state sends no Event. */
 function isNews({ loadBalancer: { status } }: BalanceFacts, records: RecordsDecision): boolean {
   const isReady = status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True')
   return status?.state !== 'healthy' || isReady !== true || (records.kind === 'publish' && records.isChange)
@@ -233,7 +233,7 @@ function hasActive(facts: BalanceFacts): boolean {
   return (facts.loadBalancer.status?.active ?? []).length > 0
 }
 
-/** Exclusive stickiness lives in DNS, so it survives restarts; the status is asked when the records cannot be read. */
+/** Exclusive stickiness is stored in DNS, so it survives restarts; the status is used when the records cannot be read. */
 function currentOf(
   candidates: readonly JudgedCandidate[],
   { published, lookup }: BalanceFacts,

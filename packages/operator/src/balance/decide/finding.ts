@@ -34,7 +34,7 @@ export interface StatusFacts {
   readonly nameVerdict: Verdict
 }
 
-/** What the decision says about the load balancer, before it becomes a status. */
+/** The findings of the decision about the load balancer, before they become a status. */
 export interface Finding {
   readonly reason: Reason
   readonly message: string

@@ -20,7 +20,7 @@ export interface Flattened {
 /** Last known addresses of a canonical host name; undefined when it was never resolved. */
 export type Lookup = (name: string) => readonly string[] | undefined
 
-/** `published`, of a zone that is served by our own DNS server, which knows weights, priorities and regions; else undefined. */
+/** `published`, of a zone that is served by our own DNS server, which supports weights, priorities and regions; else undefined. */
 export function recordSetsOf(
   name: string,
   ttl: number,
@@ -77,7 +77,7 @@ function sorted(values: ReadonlySet<string>): string[] {
   return [...values].sort(compareText)
 }
 
-/** Same types with the same values; TTLs and policies are compared only when told. */
+/** Same types with the same values; TTLs and policies are compared only on request. */
 export function sameRecords(a: readonly BalancedSet[], b: readonly BalancedSet[], isExact = false): boolean {
   const textOf = (sets: readonly BalancedSet[]) =>
     sets

@@ -1,4 +1,4 @@
-/** What a DNSProvider says: its type, its scope, the Secret with its settings, or what is wrong with it. Pure. */
+/** The content of a DNSProvider: its type, its scope, the Secret with its settings, or what is wrong with it. Pure. */
 import { type Condition, type Immutable, setCondition } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import type { DNSProvider } from '../../api/dns-provider.ts'

@@ -138,7 +138,7 @@ class ProviderReconciler {
         registry.unregister(ctx.key)
         return failed(`duplicate domain '${duplicate.zone.replace(/\.$/, '')}' with '${duplicate.other}'`)
       }
-      // A younger provider with one of the zones has to say so.
+      // A younger provider with one of the zones has to report that.
       this.enqueue(registry.register(entry).map(({ name }) => name))
       this.#settings.set(ctx.key, settings)
       if (provider !== undefined && known !== undefined) await known.engine.close()

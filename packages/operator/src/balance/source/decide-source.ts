@@ -60,7 +60,7 @@ export interface SourceDecision {
   readonly againAfterMs: number | undefined
 }
 
-/** What the source itself says, before it is compared with what exists. */
+/** What the source itself requests, before it is compared with what exists. */
 type Intent =
   | { readonly kind: 'none'; readonly reason: Reason; readonly event?: BalanceEvent }
   | { readonly kind: 'hold'; readonly reason: Reason; readonly event?: BalanceEvent }

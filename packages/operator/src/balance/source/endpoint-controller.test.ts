@@ -57,7 +57,7 @@ describe('the controller of endpoint sources', () => {
     const cluster = memoryCluster()
     putService(cluster, '192.0.2.1')
     await start(cluster)
-    // The load balancer comes later and wakes the source.
+    // The load balancer is created later and requeues the source.
     putBalancer(cluster)
     await expect.poll(() => endpointIn(cluster)?.spec).toEqual({ loadbalancer: 'lb', ipaddress: '192.0.2.1' })
     await expect.poll(() => finalizersOf(cluster)).toEqual([ENDPOINT_FINALIZER])

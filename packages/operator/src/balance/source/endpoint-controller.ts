@@ -3,7 +3,7 @@
  * DNSLoadBalancerEndpoints of the target cluster, which is the manager's own (decide-source.ts).
  *
  * Order of writes: finalizer, endpoints, validity; deletions before the finalizer is removed. A crash in between leaves a
- * state from which the same decision goes on.
+ * state from which the same decision continues.
  *
  * `validUntil` is applied under a field manager of its own: `active` and `healthy` of the same status belong to the controller
  * of load balancers, and one manager would remove what the other leaves out.

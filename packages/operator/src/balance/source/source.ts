@@ -21,7 +21,7 @@ export type Address = { readonly ipaddress: string } | { readonly cname: string 
 
 export type Offer =
   | { readonly addresses: readonly Address[] }
-  /** `pending`: no address yet, or not any more; a change of the source will tell. `invalid`: the source cannot be used. */
+  /** `pending`: no address yet, or not any more; a change of the source triggers the next decision. `invalid`: the source cannot be used. */
   | { readonly problem: 'pending' | 'invalid'; readonly message: string }
 
 export interface LoadBalancerRef {
@@ -58,7 +58,7 @@ export function offerOf(source: Source, dnsName: string): Offer {
       if (!hosts.some((host) => isSameName(host, dnsName))) return notConfigured(dnsName, ref)
       const addresses = addressesOf(source.object.status?.loadBalancer?.ingress ?? [])
       if (addresses.length > 0) return { addresses }
-      // As the original: another host of the Ingress stands for its load balancer.
+      // As the original: another host of the Ingress is used as the name of its load balancer.
       const other = hosts.find((host) => host !== '' && !isSameName(host, dnsName))
       if (other !== undefined) return { addresses: [{ cname: other }] }
       return { problem: 'pending', message: `no host rule or loadbalancer status defined for '${ref}'` }

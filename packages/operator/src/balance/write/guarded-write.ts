@@ -64,7 +64,7 @@ export async function writeStatus<T extends Obj & { status?: object }>(
   return (await writeGuarded(guard, write, async () => ctx.status(object, status as never)))?.afterMs
 }
 
-/** The time of a condition says when it was written, not what: a status that is written again has another one. */
+/** The time of a condition is when it was written, not what: a status that is written again has another one. */
 function withoutTimes(status: { readonly conditions?: readonly object[] }): object {
   const { conditions, ...rest } = status
   if (conditions === undefined) return rest

@@ -44,7 +44,7 @@ export interface RecordPublisher {
     context: PublishContext,
   ): Promise<PublishedFact>
   /**
-   * Rejects with what the API server or the DNS service said. `skipped`: a dry run, nothing was sent; a stopped write: another
+   * Rejects with the error of the API server or the DNS service. `skipped`: a dry run, nothing was sent; a stopped write: another
    * client undoes it.
    */
   publish(request: PublishRequest, context: PublishContext): Promise<'published' | 'skipped' | StoppedWrite>
@@ -57,7 +57,7 @@ export interface RecordPublisher {
 }
 
 /**
- * Changes of the DNSEndpoints wake their load balancers; declared by the controller. `ownZones` are those of our own DNS
+ * Changes of the DNSEndpoints requeue their load balancers; declared by the controller. `ownZones` are those of our own DNS
  * server, canonical with a trailing dot.
  */
 export function dnsEndpointPublisher({
@@ -72,7 +72,7 @@ export function dnsEndpointPublisher({
       const published = publishedIn(context.get(DNSEndpoint, recordsObjectName(loadBalancer)), loadBalancer)
       if ('foreign' in published)
         return { published: undefined, provider: { state: 'unreadable', error: published.foreign } }
-      // Records of an earlier name say nothing about this one.
+      // Records of an earlier name are no information about this one.
       return {
         published: published.sets.filter(({ name }) => name === recordName),
         provider: { state: 'ready' },

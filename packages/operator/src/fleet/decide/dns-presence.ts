@@ -1,5 +1,5 @@
 /**
- * What the answers of authoritative servers say about the addresses of a leaf. Pure.
+ * What the answers of authoritative servers show about the addresses of a leaf. Pure.
  *
  * A server that did not answer makes the result unknown: a withdrawn leaf counts as absent only when every server of every
  * host was asked and none has one of its addresses.

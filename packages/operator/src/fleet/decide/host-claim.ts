@@ -97,7 +97,7 @@ export function withoutOwner(claim: Immutable<HostClaim>, uid: string): HostClai
   return owners.length === 0 ? undefined : { ...claim.spec, owners }
 }
 
-/** Whether one of the two is a wildcard that covers the other. A wildcard stands for one label (RFC 6125 §6.4.3). */
+/** Whether one of the two is a wildcard that covers the other. A wildcard matches one label (RFC 6125 §6.4.3). */
 export function overlaps(a: string, b: string): boolean {
   if (a === b) return false
   return covers(a, b) || covers(b, a)

@@ -21,7 +21,7 @@ export interface LeafFacts {
   readonly phase: Phase
   /** Wall clock, ms, when the phase began. */
   readonly phaseSinceMs: number
-  /** What the planner wants: traffic, the leaf without traffic, or the leaf gone. */
+  /** What the plan requests: traffic, the leaf without traffic, or the leaf gone. */
   readonly lifecycle: 'Active' | 'NoTraffic' | 'Draining'
   /** The member has the current manifests. Undefined: unknown, as the member cannot be read. */
   readonly isApplied: boolean | undefined
@@ -168,7 +168,7 @@ function decideWithdrawal(facts: LeafFacts): LeafDecision {
     if (lifecycle === 'NoTraffic') return decideUnadmitted(facts)
     return result('Drained', 'DrainCompleted', 'none')
   }
-  // Nothing can take over: it goes on serving, also when the replacement failed in the meantime.
+  // Nothing can take over: it continues to serve, also when the replacement failed in the meantime.
   if (othersServing === 0) return result('Draining', 'NoReplacement', 'offer')
   if (facts.isReplacementAnswered === false && !facts.isWithdrawn)
     return { ...result('Draining', 'ReplacementNotAnswered', 'offer'), againAtMs: verifyAtMs(facts) }

@@ -29,7 +29,7 @@ export function leafStatus(
   }
 }
 
-/** What only the member knows, as it was last read. */
+/** What only the member has, as it was last read. */
 function lastKnown(status: Immutable<LeafIngress>['status']): Partial<LeafIngressStatus> {
   const { appliedHash, remoteUID, remoteGeneration, endpointsReady } = status ?? {}
   return {

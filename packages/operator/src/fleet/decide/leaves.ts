@@ -12,7 +12,7 @@ import type { LeafSummary } from './status.ts'
 
 export interface LeavesFacts {
   readonly spec: Immutable<GlobalIngressSpec>
-  /** What the plan says about each cluster; one without an entry drains. */
+  /** The plan for each cluster; one without an entry drains. */
   readonly lifecycles: ReadonlyMap<string, LeafFacts['lifecycle']>
   readonly leaves: ReadonlyMap<string, ObservedLeaf>
   /** Undefined: the DNS servers were not asked. */
@@ -99,7 +99,7 @@ function timingOf(spec: Immutable<GlobalIngressSpec>, hasDns: boolean): LeafTimi
   }
 }
 
-/** Balance says what it published; the servers say what is answered. */
+/** Balance reports what it published; the servers show what is answered. */
 function dnsOf({ dns, addresses }: LeafObservation, answers: readonly HostAnswers[] | undefined): Presence {
   if (dns !== 'absent' || answers === undefined) return dns
   // Addresses of host names are resolved by balance: its word is what there is.
@@ -119,7 +119,7 @@ function isAnswered(others: readonly string[], { answers, leaves, spec }: Leaves
   return fixed.some((addresses) => isAnsweredEverywhere(addresses, answers))
 }
 
-/** Whether DNS answers the hosts: by the servers when they were asked, else as balance says. */
+/** Whether DNS answers the hosts: by the servers when they were queried, else by the report of balance. */
 export function isHostAnswered({ leaves, answers }: LeavesFacts): boolean {
   const published = [...leaves.values()].filter(({ seen }) => seen.dns === 'present')
   if (answers === undefined) return published.length > 0

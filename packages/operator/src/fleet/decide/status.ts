@@ -23,7 +23,7 @@ export interface LeafSummary {
   readonly addresses: readonly LeafAddress[]
   /** DNS answers an address of the leaf. */
   readonly isPublished: boolean
-  /** What the member or its API server said; '' when there is nothing to say. */
+  /** The message of the member or its API server; '' when there is none. */
   readonly message: string
   /** What DNS servers did not show within `propagationTimeoutSeconds`; undefined: nothing is late. */
   readonly propagationFault: string | undefined

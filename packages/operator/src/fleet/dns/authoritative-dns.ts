@@ -37,7 +37,7 @@ export class AuthoritativeDns {
     }
   }
 
-  /** The first address that answers speaks for the server. */
+  /** The first address that answers is used for the server. */
   async #askServer(
     host: string,
     { addresses }: NameServer,
@@ -50,7 +50,7 @@ export class AuthoritativeDns {
             this.#deps.client.query({ server, name: host, type, deadlineMs: DEADLINE_MS, signal }),
           ),
         )
-        // A server that does not serve the zone says nothing about it.
+        // The answer of a server that does not serve the zone is no information about it.
         if (answers.some(({ message: { rcode } }) => rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN)) continue
         return new Set(answers.flatMap(({ message }) => valuesOf(message.answers)))
       } catch (error) {

@@ -29,7 +29,7 @@ export class TlsSecrets {
     })
   }
 
-  /** What the member should have for the leaf. A Secret that cannot be copied is a text that says why. */
+  /** What the member should have for the leaf. For a Secret that cannot be copied it is a text with the reason. */
   copiesFor(leaf: Immutable<LeafIngress>, hubId: string): (SecretCopy | string)[] {
     const { namespace = '' } = leaf.metadata
     return secretNames(leaf).flatMap((name): (SecretCopy | string)[] => {

@@ -1,5 +1,5 @@
 /**
- * Facts that speak against what is placed, confirmed by live reads: a cache may come from a list that was short, and a leaf
+ * Facts that contradict the placement, confirmed by live reads: a cache may come from a list that was short, and a leaf
  * must not be drained or withdrawn because of it. What cannot be read live stays as it was known.
  *
  * Only what is missing from a cache is read, so that steady state reads nothing.

@@ -1,4 +1,4 @@
-/** The first half of a root's reconcile: observes its leaves, and makes GlobalIngress and LeafIngresses what the plan says. */
+/** The first half of a root's reconcile: observes its leaves, and writes GlobalIngress and LeafIngresses as planned. */
 import type { Context } from '@seamark/kube'
 import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
 import { Cluster } from '../../api/cluster.ts'

@@ -110,7 +110,7 @@ export class RootReconciler {
       await writeLeafStatus(root, observed, decision, ctx)
       againAtMs = Math.min(againAtMs, decision.againAtMs ?? againAtMs)
       if (decision.phase === 'Drained') againAtMs = Math.min(againAtMs, await teardown.leaf(observed.leaf, root, ctx))
-      // Reachable, but its objects are not read yet: no event may tell when they are.
+      // Reachable, but its objects are not read yet: there may be no event when they are.
       if (observed.seen.isApplied === undefined && !views.isLost(cluster))
         againAtMs = Math.min(againAtMs, nowMs + UNREAD_RETRY_MS)
       summaries.push(summarizeLeaf(observed, decision, facts))

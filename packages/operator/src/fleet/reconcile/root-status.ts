@@ -41,7 +41,7 @@ export async function writeRootStatus(
   }
 }
 
-/** A policy that cannot be used changes nothing but what it says. */
+/** A policy that cannot be used changes nothing but its own status. */
 export async function refuseRoot(
   kind: RootKind,
   root: Immutable<Obj>,
@@ -57,7 +57,7 @@ export async function refuseRoot(
 
 const MAX_SUMMARY = 1024
 
-/** What the status says now: a refused policy leaves it as it is. */
+/** The current status: a refused policy leaves it as it is. */
 function storedAddresses(root: Immutable<Obj>): LeafAddress[] {
   const { status } = root as { status?: { loadBalancer?: { ingress?: readonly { ip?: string; hostname?: string }[] } } }
   return (status?.loadBalancer?.ingress ?? []).map(({ ip, hostname = '' }) =>

@@ -26,7 +26,7 @@ export function isLedByOther([leader]: readonly string[], uid: string): boolean 
 }
 
 /**
- * Names whose answers show the leaves of this root alone. A managed host stands for its host, which may be a CNAME to it in
+ * Names whose answers show the leaves of this root alone. A managed host is used for its host, which may be a CNAME to it in
  * a zone of others; the answers of a host without one may be of another root that shares it.
  */
 export function unsharedHosts(

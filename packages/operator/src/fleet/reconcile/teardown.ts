@@ -51,7 +51,7 @@ export interface TeardownDeps {
   readonly orphanAfterMs: number
 }
 
-/** Between two looks at what the deletion waits for. */
+/** Between two reads of what the deletion waits for. */
 const RETRY_MS = 2_000
 
 export class Teardown {

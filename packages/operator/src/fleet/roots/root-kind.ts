@@ -1,5 +1,5 @@
 /**
- * What the fleet needs to know about a kind of root, one implementation each for Ingress, HTTPRoute and Route. Pure.
+ * What the fleet needs of a kind of root, one implementation each for Ingress, HTTPRoute and Route. Pure.
  */
 import type { Immutable, Kind, Obj } from '@seamark/kube/object'
 import type { LeafAddress } from '../../api/leaf-ingress.ts'
@@ -32,7 +32,7 @@ export type Rendered =
   | { readonly manifests: readonly Manifest[] }
   | { readonly refused: Reason; readonly message: string }
 
-/** What a member says about a leaf. */
+/** The status of a leaf on its member. */
 export interface Admission {
   readonly isAdmitted: boolean
   readonly addresses: readonly LeafAddress[]

@@ -47,7 +47,7 @@ const rangeSchema = z.object({
 const txnSchema = z.object({ succeeded: z.boolean().default(false) })
 const tokenSchema = z.object({ token: z.string() })
 
-/** One key in etcd and what it says. */
+/** One key in etcd and its content. */
 interface Entry {
   readonly key: string
   readonly set: ObservedRRset

@@ -133,7 +133,7 @@ class Run {
     if (desired.role === 'certificate' && enqueue(desired.object)) return
     try {
       const written = await writer.apply<Child>(kind, desired.object)
-      // The server may change nothing although the cache could not tell.
+      // The server may change nothing although the cache could not confirm that.
       if (written.metadata.resourceVersion !== write.live?.metadata.resourceVersion) secondWriter.note(write)
       if (desired.role === 'certificate') onCertificateApplied('success')
     } catch (error) {

@@ -210,7 +210,7 @@ function readUsages(annotations: Annotations): string[] {
   const key = 'cert-manager.io/usages'
   const usages = readList(annotations, key)
   const unknown = usages.find((usage) => !USAGES.has(usage))
-  if (unknown !== undefined) throw new Refusal(key, unknown, 'is no key usage that cert-manager knows')
+  if (unknown !== undefined) throw new Refusal(key, unknown, 'is no key usage of cert-manager')
   return [...new Set(usages)]
 }
 

@@ -12,7 +12,7 @@ const settings = {
   defaultIssuerName: 'test-issuer',
 }
 
-/** The state of the certificate of a source in namespace b, which is older than the victim. */
+/** The state of the certificate of a source in namespace b, which is older than the owner of the host. */
 async function certificateOf(annotations: Record<string, string>, grants = settings.grants) {
   const cluster = memoryCluster()
   const attacker = httpProxy(named('b', 'web'), withHost('web.example.com'), annotated(annotations))

@@ -18,7 +18,7 @@ import {
 
 const CP = 'contour-plus.cybozu.com/'
 
-interface World {
+interface Fixture {
   proxy?: Modifier[]
   options?: Partial<PublishOptions>
   /** Objects that exist. */
@@ -27,7 +27,7 @@ interface World {
   secretHolder?: string
 }
 
-function plan({ proxy = [], options: changes = {}, objects = [], alive = [], secretHolder }: World) {
+function plan({ proxy = [], options: changes = {}, objects = [], alive = [], secretHolder }: Fixture) {
   const source = fromHTTPProxy(httpProxy(...proxy))
   const settings = options(changes)
   const decision = decide({ source, target: behind({ ip: '10.0.0.0' }), claims: new Map() }, settings)
@@ -51,14 +51,14 @@ function describeStep(step: Step): string {
   return step.type
 }
 
-const steps = (world: World): string[] => plan(world).steps.map(describeStep)
+const steps = (fixture: Fixture): string[] => plan(fixture).steps.map(describeStep)
 
 function dns(
   namespace: string,
   name: string,
   changes: Partial<DNSEndpoint['metadata']> = {},
   targets = ['10.0.0.0'],
-): World['objects'] {
+): Fixture['objects'] {
   const metadata = {
     namespace,
     name,
@@ -111,14 +111,14 @@ describe('the plan of a source', () => {
   })
 
   it('D13: deletes children in other namespaces, then removes the finalizer', () => {
-    const world = {
+    const fixture = {
       proxy: [
         annotated({ [`${CP}exclude`]: 'true' }),
         ({ metadata }: Parameters<Modifier>[0]) => void (metadata.finalizers = [FINALIZER]),
       ],
       objects: [...(dns('dns', 'ns-foo') ?? []), ...(dns('ns', 'foo') ?? [])],
     }
-    expect(plan(world).cleanup.steps.map(describeStep)).toEqual(['delete DNSEndpoint dns/ns-foo', 'remove-finalizer'])
+    expect(plan(fixture).cleanup.steps.map(describeStep)).toEqual(['delete DNSEndpoint dns/ns-foo', 'remove-finalizer'])
   })
 
   it('D20: without pruning nothing is deleted while the source exists; with pruning, children that are not desired are', () => {
@@ -129,21 +129,21 @@ describe('the plan of a source', () => {
         spec: { dnsNames: [], secretName: 's', issuerRef: { kind: '', name: '' }, usages: [] },
       },
     }
-    const world = { proxy: [noTls], objects: [...(dns('ns', 'foo') ?? []), certificate] }
-    expect(steps(world)).toEqual(['apply DNSEndpoint ns/foo'])
-    expect(steps({ ...world, options: { prune: true } })).toEqual([
+    const fixture = { proxy: [noTls], objects: [...(dns('ns', 'foo') ?? []), certificate] }
+    expect(steps(fixture)).toEqual(['apply DNSEndpoint ns/foo'])
+    expect(steps({ ...fixture, options: { prune: true } })).toEqual([
       'apply DNSEndpoint ns/foo',
       'delete Certificate ns/foo',
     ])
   })
 
   it('prunes nothing of a kind whose child is held', () => {
-    const world = {
+    const fixture = {
       proxy: [annotated({ [`${CP}exclude`]: 'true' })],
       objects: dns('ns', 'old'),
       options: { prune: true },
     }
-    expect(steps({ ...world, objects: dns('ns', 'old') ?? [] })).toEqual([])
+    expect(steps({ ...fixture, objects: dns('ns', 'old') ?? [] })).toEqual([])
   })
 
   it('prunes no child of another source of the same name', () => {
@@ -155,7 +155,7 @@ describe('the plan of a source', () => {
   })
 
   it('of a source that changed to another class prunes only what this instance wrote', () => {
-    const left: World = {
+    const left: Fixture = {
       options: { prune: true, ingressClassName: 'a' },
       proxy: [annotated({ 'kubernetes.io/ingress.class': 'b' })],
     }
@@ -183,7 +183,7 @@ describe('the plan of a source', () => {
         ownerReferences: [{ apiVersion: 'v1', kind: 'Other', name: 'x', uid: 'other', controller: true }],
       }) ?? []
     const orphan = dns('ns', 'foo', { annotations: {}, ownerReferences: [] }) ?? []
-    const foreign = (objects: World['objects']) => objects?.map((item) => ({ ...item, isOurs: false })) ?? []
+    const foreign = (objects: Fixture['objects']) => objects?.map((item) => ({ ...item, isOurs: false })) ?? []
     for (const mode of ['take', 'refuse'] as const) {
       const refused = plan({ proxy: [noTls], objects: foreign(other), options: { foreign: mode } })
       expect([refused.steps, refused.findings.map((finding) => finding.reason)]).toEqual([[], ['ForeignObject']])

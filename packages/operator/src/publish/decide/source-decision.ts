@@ -40,7 +40,7 @@ export interface SourceDecision {
 
 /**
  * The owner of a published DNSEndpoint with a host that this source claims now. The caches do not contain it: it was deleted,
- * or a list omitted it. A live read tells which.
+ * or a list omitted it. A live read decides which (former-owner.ts).
  */
 interface UnconfirmedOwner {
   readonly kind: SourceKind

@@ -6,6 +6,7 @@ import type { Cluster } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { FINALIZER } from '../annotation-keys.ts'
 import { type SourceDecision, createSourceDecider } from '../decide/source-decision.ts'
+import { findFormerOwner } from '../former-owner.ts'
 import type { PublishOptions, SourceKind } from '../options.ts'
 import type { Step } from '../decide/plan.ts'
 import { sourceKey } from '../sources/source.ts'
@@ -37,18 +38,19 @@ export async function dryRun(cluster: Cluster, options: PublishOptions, signal: 
   const running = cluster.informers.start(both)
   try {
     await Promise.all(watched.map(async (informer) => informer.synced(signal)))
-    return report(decider, cluster, options)
+    return await report(decider, cluster, options, signal)
   } finally {
     stop.abort()
     await running
   }
 }
 
-function report(
+async function report(
   decider: ReturnType<typeof createSourceDecider>,
   cluster: Cluster,
   options: PublishOptions,
-): DryRunReport {
+  signal: AbortSignal,
+): Promise<DryRunReport> {
   const changes: PlannedChange[] = []
   const findings: { source: string; reason: string; message: string }[] = []
   let sources = 0
@@ -58,14 +60,21 @@ function report(
       const decided = decider.decide(kind, keyOf(object), 0)
       if (decided === undefined) continue
       sources++
+      const held = await findFormerOwner(decided, {
+        client: cluster.client,
+        sources: decider.sources,
+        options,
+        signal,
+      })
       findings.push(
-        ...decided.findings.map(({ reason, message }) => ({
+        ...[...decided.findings, ...(held === undefined ? [] : [held])].map(({ reason, message }) => ({
           source: nameOf(kind, decided),
           reason,
           message,
         })),
       )
-      for (const step of decided.plan.steps) {
+      // As in the reconciler: nothing of the source is written while a former owner keeps the host.
+      for (const step of held === undefined ? decided.plan.steps : []) {
         const change = planned(step, decided, cluster)
         if (change === undefined) equal++
         else changes.push(change)

@@ -1,7 +1,7 @@
 /**
  * Reads sources from the caches: which kinds are read, how each becomes a `Source`, and which sources name a host.
  *
- * Place in the flow: the only part of publish that knows all source kinds; all later parts use `Source`.
+ * Place in the flow: the only part of publish that handles all source kinds; all later parts use `Source`.
  */
 import { type Index, Ingress, type Informers, Namespace, Service } from '@seamark/kube'
 import type { Immutable, Kind, Obj } from '@seamark/kube/object'

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
+import { createLimiter } from '@seamark/kube'
 import { fakeClock } from '@seamark/kube/testing'
 import { afterEach, describe, expect, it } from 'vitest'
 import { ProviderError } from '../../rrset/error.ts'
@@ -10,8 +11,17 @@ import type { PlanOutcome } from './result.ts'
 import { executorFixture } from '../../../testing/executor-fixture.ts'
 import { EMPTY_STATE, fileGuardStore, type GuardState } from '../state/guard-state.ts'
 import { inverseOf } from '../plan/inverse.ts'
-import { createLimiter } from './rate-limiter.ts'
-import { applied, NOW, owned, plan, record, source, want, type World, ZONE } from '../../../testing/plan-fixture.ts'
+import {
+  applied,
+  NOW,
+  owned,
+  plan,
+  record,
+  source,
+  want,
+  type PlanFixture,
+  ZONE,
+} from '../../../testing/plan-fixture.ts'
 import { parsePlanFile, printPlanJson } from '../plan/plan-file.ts'
 import type { Plan } from '../plan/plan.ts'
 import { compareSets, printSet } from '../../rrset/rrset.ts'
@@ -275,12 +285,12 @@ describe('quotas (T14)', () => {
       if (creates && (grown > 6 || memory.dump(ZONE).length >= 6))
         throw new ProviderError('ZoneQuotaExceeded', 'later', 'zone is full')
     }
-    const world: World = {
+    const fixture: PlanFixture = {
       observed,
       desired: [want(record('new', 'A', ['192.0.2.1']))],
       sources: { present: new Set(), gone: new Set(['s-n0000.a.test.']) },
     }
-    expect(tally(await executor.submit(plan(world), signal))).toEqual({ applied: 2, already: 0, refused: 0 })
+    expect(tally(await executor.submit(plan(fixture), signal))).toEqual({ applied: 2, already: 0, refused: 0 })
   })
 
   it('in a zone that stays full the creates are refused, without a retry loop', async () => {
@@ -456,9 +466,12 @@ describe('guard state over restarts', () => {
 
 it('a plan applied by an executor is the plan an ideal provider would apply', async () => {
   const observed = zoneOf(6)
-  const world: World = { observed, desired: [...desiredSets(3), want(record('z', 'CNAME', ['b.test.']), source('z'))] }
+  const fixture: PlanFixture = {
+    observed,
+    desired: [...desiredSets(3), want(record('z', 'CNAME', ['b.test.']), source('z'))],
+  }
   const { executor, memory } = executorFixture(observed)
-  const next = plan(world)
+  const next = plan(fixture)
   await executor.submit(next, signal)
   expect(memory.dump(ZONE)).toEqual(applied(observed, next.changes).sort(compareSets))
 })

@@ -1,10 +1,10 @@
+import { createLimiter } from '@seamark/kube'
 import { fakeClock } from '@seamark/kube/testing'
 import { describe, expect, it } from 'vitest'
 import { memoryProvider } from '../../providers/memory.ts'
 import type { Provider, Turn } from '../../providers/provider.ts'
 import { ProviderError } from '../../rrset/error.ts'
 import { createKillSwitch } from '../../process/kill-switch.ts'
-import { createLimiter } from './rate-limiter.ts'
 import { ZONE } from '../../../testing/plan-fixture.ts'
 import { createProviderCalls } from './provider-calls.ts'
 

@@ -7,13 +7,12 @@
  * waited for the rate limiter.
  * Caveats: a batch that was already sent when the kill switch is turned on is not recalled.
  */
-import { type Clock, systemClock } from '@seamark/kube'
+import { type AdaptiveLimiter, type Clock, systemClock } from '@seamark/kube'
 import type { Provider, ProviderZone, Turn } from '../../providers/provider.ts'
 import type { Reason } from '../../reasons.ts'
 import { type Breaker, type BreakerStatus, createBreaker } from './circuit-breaker.ts'
 import { ProviderError } from '../../rrset/error.ts'
 import type { KillSwitch } from '../../process/kill-switch.ts'
-import type { Limiter } from './rate-limiter.ts'
 import type { ObservedRRset } from '../../rrset/rrset.ts'
 import type { SetChange } from '../../rrset/set-change.ts'
 
@@ -30,7 +29,7 @@ export interface CallObserver {
 export interface ProviderCallsOptions {
   readonly provider: Provider
   /** Shared by everything that uses the same account. */
-  readonly limiter: Limiter
+  readonly limiter: AdaptiveLimiter
   readonly killSwitch: KillSwitch
   readonly clock?: Clock
   /** A call that takes longer has the outcome `unknown`. @default 30 s */
@@ -102,7 +101,7 @@ function openBreakerError(breaker: Breaker): ProviderError {
 }
 
 /** Reports a failure to the circuit breaker or to the rate limiter. */
-function recordFailure(error: ProviderError, breaker: Breaker, limiter: Limiter): ProviderError {
+function recordFailure(error: ProviderError, breaker: Breaker, limiter: AdaptiveLimiter): ProviderError {
   if (error.code === 'Throttled') limiter.throttled(error.retryAfterMs)
   else if (error.outcome === 'rejected' || error.outcome === 'moved' || error.code === 'ZoneQuotaExceeded')
     breaker.succeeded()
@@ -124,7 +123,7 @@ export function asProviderError(cause: unknown): ProviderError {
 /** The time-out applies to one request: a call with further requests restarts it with each. */
 async function withTimeout<T>(
   perform: (signal: AbortSignal, turn: Turn) => Promise<T>,
-  limiter: Limiter,
+  limiter: AdaptiveLimiter,
   timeoutMs: number,
   signal: AbortSignal,
   clock: Clock,

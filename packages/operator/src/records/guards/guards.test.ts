@@ -13,7 +13,7 @@ import {
   registryEntry,
   source,
   want,
-  type World,
+  type PlanFixture,
   ZONE,
 } from '../../../testing/plan-fixture.ts'
 import type { RRset } from '../../rrset/rrset.ts'
@@ -24,7 +24,7 @@ const zoneOf = (count: number, more = {}): RRset[] =>
   names(count).flatMap((name) => owned(record(name, 'A', ['192.0.2.1']), more))
 const uid = (name: string) => `s-${name}.${ZONE}`
 /** The first `lost` of `count` owned names have a source that is confirmed gone; the others are desired. */
-function losing(count: number, lost: number, more: World = {}): World {
+function losing(count: number, lost: number, more: PlanFixture = {}): PlanFixture {
   const kept = names(count).slice(lost)
   return {
     observed: zoneOf(count),
@@ -33,7 +33,7 @@ function losing(count: number, lost: number, more: World = {}): World {
     ...more,
   }
 }
-const codes = (world: World) => [...new Set(plan(world).refused.map(({ code }) => code))]
+const codes = (fixture: PlanFixture) => [...new Set(plan(fixture).refused.map(({ code }) => code))]
 
 describe('ownership', () => {
   const set = record('www', 'A', ['192.0.2.1'])
@@ -66,17 +66,17 @@ describe('ownership', () => {
 
   it('writes nothing at all when another cluster uses the same owner id', () => {
     const observed = [...owned(set, { cluster: 'cluster-2' })]
-    const world = { observed, desired: [item, want(record('new', 'A', ['192.0.2.1']))] }
-    expect(plan(world).changes).toEqual([])
-    expect(codes(world)).toEqual(['OwnerInOtherCluster'])
+    const fixture = { observed, desired: [item, want(record('new', 'A', ['192.0.2.1']))] }
+    expect(plan(fixture).changes).toEqual([])
+    expect(codes(fixture)).toEqual(['OwnerInOtherCluster'])
   })
 })
 
 describe('never empty', () => {
   it('keeps a record whose source exists and has no target', () => {
-    const world = { observed: zoneOf(1), desired: [want(record('n000', 'A', []))] }
-    expect(plan(world).changes).toEqual([])
-    expect(codes(world)).toEqual(['TargetsMissing'])
+    const fixture = { observed: zoneOf(1), desired: [want(record('n000', 'A', []))] }
+    expect(plan(fixture).changes).toEqual([])
+    expect(codes(fixture)).toEqual(['TargetsMissing'])
   })
 
   it('deletes it when the policy allows it', () => {
@@ -97,21 +97,21 @@ describe('the last value', () => {
     const set = record('www', 'A', ['192.0.2.1'])
     const other = { owner: 'east', cluster: 'c-9', source: 's-9', plan: 4, part: [] }
     const observed = [set, markerFor(set, { part: ['192.0.2.1'] }, other)]
-    const world = { observed, sources: { present: new Set<string>(), gone: new Set([uid('www')]) } }
-    expect(plan(world)).toMatchObject({ changes: [], refused: [{ code: 'LastTarget' }] })
+    const fixture = { observed, sources: { present: new Set<string>(), gone: new Set([uid('www')]) } }
+    expect(plan(fixture)).toMatchObject({ changes: [], refused: [{ code: 'LastTarget' }] })
   })
 })
 
 describe('a source that is not in the cache', () => {
   it('and not confirmed gone keeps its records: a version that reads no sources deletes nothing', () => {
     for (const count of [1, 5, 100]) {
-      const world = {
+      const fixture = {
         observed: zoneOf(count),
         desired: [],
         sources: { present: new Set<string>(), gone: new Set<string>() },
       }
-      expect(plan(world).changes).toEqual([])
-      expect(codes(world)).toEqual(['SourceUnconfirmed'])
+      expect(plan(fixture).changes).toEqual([])
+      expect(codes(fixture)).toEqual(['SourceUnconfirmed'])
     }
   })
 
@@ -125,9 +125,9 @@ describe('a source that is not in the cache', () => {
 
   it('keeps its name until it is confirmed gone and a grace period has passed', () => {
     const next = want(record('n000', 'A', ['192.0.2.9']), source('next'))
-    const world = { observed: zoneOf(1), desired: [next] }
-    expect(codes(world)).toEqual(['ClaimHeldByOther'])
-    const gone = { ...world, sources: { present: new Set(['next']), gone: new Set([uid('n000')]) } }
+    const fixture = { observed: zoneOf(1), desired: [next] }
+    expect(codes(fixture)).toEqual(['ClaimHeldByOther'])
+    const gone = { ...fixture, sources: { present: new Set(['next']), gone: new Set([uid('n000')]) } }
     const first = plan(gone)
     expect(first.refused).toMatchObject([{ code: 'ClaimPending', until: NOW + MINUTE }])
     expect(plan({ ...gone, state: first.state, now: NOW + MINUTE }).changes).toMatchObject([{ to: next.set }])
@@ -164,15 +164,15 @@ describe('the delete budget', () => {
   })
 
   it('holds the rest in quarantine for 30 minutes, and then deletes it', () => {
-    const world = losing(30, 7)
-    const first = plan(world)
+    const fixture = losing(30, 7)
+    const first = plan(fixture)
     expect(first.refused).toMatchObject([
       { code: 'Quarantined', name: 'n005.a.test.', until: NOW + 30 * MINUTE },
       { code: 'Quarantined', name: 'n006.a.test.' },
     ])
-    const observed = applied(world.observed ?? [], first.changes)
+    const observed = applied(fixture.observed ?? [], first.changes)
     const at = (minutes: number, state: GuardState) =>
-      plan({ ...world, observed, state, now: NOW + minutes * MINUTE, number: NOW + minutes * MINUTE })
+      plan({ ...fixture, observed, state, now: NOW + minutes * MINUTE, number: NOW + minutes * MINUTE })
     const later = at(15, first.state)
     expect(later.changes).toEqual([])
     expect(later.refused).toMatchObject([{ code: 'Quarantined', until: NOW + 30 * MINUTE }, { code: 'Quarantined' }])
@@ -226,14 +226,14 @@ describe('the shrink breaker', () => {
 
   it('uses the persisted size of a zone that was read only in part', () => {
     const scope = new Set(names(7).map((name) => `${name}.${ZONE}`))
-    const world = { ...losing(7, 7), scope }
-    expect(codes(world)).toEqual(['ShrinkBreakerOpen'])
-    expect(codes({ ...world, state: { ...EMPTY_STATE, ownedNames: 100, ownedSources: 100 } })).toEqual([])
+    const fixture = { ...losing(7, 7), scope }
+    expect(codes(fixture)).toEqual(['ShrinkBreakerOpen'])
+    expect(codes({ ...fixture, state: { ...EMPTY_STATE, ownedNames: 100, ownedSources: 100 } })).toEqual([])
   })
 })
 
 describe('the retarget breaker', () => {
-  const moved = (count: number, revision: string, policy = {}): World => ({
+  const moved = (count: number, revision: string, policy = {}): PlanFixture => ({
     observed: zoneOf(20, { revision: '1' }),
     desired: names(20).map((name, index) =>
       want(record(name, 'A', [index < count ? '192.0.2.9' : '192.0.2.1']), source(uid(name), { revision }), policy),
@@ -256,7 +256,7 @@ describe('the retarget breaker', () => {
     expect(plan({ ...moved(7, '10'), observed: zoneOf(20, { revision: '9' }) }).changes).toHaveLength(7)
   })
   it('is not bypassed by an unsigned marker whose revision was lowered: the status of the source has the revision in place', () => {
-    const lowered = (placedRevision: string): World => ({
+    const lowered = (placedRevision: string): PlanFixture => ({
       ...moved(7, '5'),
       observed: zoneOf(20, { revision: '1' }),
       desired: moved(7, '5').desired?.map((item) => ({ ...item, source: { ...item.source, placedRevision } })) ?? [],
@@ -265,11 +265,11 @@ describe('the retarget breaker', () => {
     expect(plan(lowered('4')).changes).toHaveLength(7)
   })
   it('is not bypassed by changing the type together with the target', () => {
-    const world = moved(7, '1')
-    const desired = world.desired?.map((item, index) =>
+    const fixture = moved(7, '1')
+    const desired = fixture.desired?.map((item, index) =>
       index < 7 ? { ...item, set: { ...item.set, type: 'CNAME', values: ['lb.b.test.'] } } : item,
     )
-    const held = plan({ ...world, desired: desired ?? [] })
+    const held = plan({ ...fixture, desired: desired ?? [] })
     expect(held.changes).toEqual([])
     // Both halves are refused: the new set and the one it would replace.
     expect(held.refused.map(({ code }) => code)).toEqual(Array.from({ length: 14 }, () => 'RetargetBreakerOpen'))
@@ -298,14 +298,14 @@ describe('the retarget breaker', () => {
     expect(plan({ ...moved(8, '1'), approved: new Set([id]) }).changes).toEqual([])
   })
   it('counts changes held outside the names of a plan: many small passes count as one large one', () => {
-    const world = moved(7, '1')
-    const { state } = plan(world)
-    for (const { set } of world.desired ?? []) {
+    const fixture = moved(7, '1')
+    const { state } = plan(fixture)
+    for (const { set } of fixture.desired ?? []) {
       const part = plan({
-        ...world,
+        ...fixture,
         state,
         scope: new Set([set.name]),
-        desired: (world.desired ?? []).filter((item) => item.set.name === set.name),
+        desired: (fixture.desired ?? []).filter((item) => item.set.name === set.name),
       })
       expect(part.changes).toEqual([])
     }
@@ -341,9 +341,9 @@ describe('names and types', () => {
   })
 
   it('a change of type without transactions is refused, both halves', () => {
-    const world = { observed: zoneOf(1), desired: [want(record('n000', 'CNAME', ['lb.b.test.']))], isAtomic: false }
-    expect(plan(world).changes).toEqual([])
-    expect(plan(world).refused.map(({ code }) => code)).toEqual(['TypeConflict', 'TypeConflict'])
+    const fixture = { observed: zoneOf(1), desired: [want(record('n000', 'CNAME', ['lb.b.test.']))], isAtomic: false }
+    expect(plan(fixture).changes).toEqual([])
+    expect(plan(fixture).refused.map(({ code }) => code)).toEqual(['TypeConflict', 'TypeConflict'])
   })
 
   it('a name outside the zone is refused', () => {
@@ -355,12 +355,12 @@ describe('names and types', () => {
     const unusable = [
       { name: 'n000.a.test.', type: 'A', source: source(uid('n000')), code: 'RecordInvalid' as const, message: 'bad' },
     ]
-    const world = {
+    const fixture = {
       observed: zoneOf(1),
       unusable,
       sources: { present: new Set([uid('n000')]), gone: new Set<string>() },
     }
-    expect(plan(world)).toMatchObject({ changes: [], refused: [{ code: 'RecordInvalid' }] })
+    expect(plan(fixture)).toMatchObject({ changes: [], refused: [{ code: 'RecordInvalid' }] })
   })
 })
 

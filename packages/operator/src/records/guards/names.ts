@@ -1,4 +1,4 @@
-/** Guards about names and types: what DNS forbids, and what requires an approval (INV-5, S7). */
+/** Guards about names and types: what DNS forbids, and what requires an approval (INV-5). */
 import { isWildcard } from '../../rrset/rrset.ts'
 import { type Guard, isApproved } from './guard.ts'
 

@@ -212,12 +212,12 @@ function reasonFor(
   effect: Candidate['effect'],
 ): { reason: Reason; message: string } {
   if (from === undefined && marker !== undefined)
-    return { reason: 'RecordRestored', message: `${source.label} still wants it` }
-  if (from === undefined) return { reason: 'SourceWants', message: `${source.label} wants it` }
+    return { reason: 'RecordRestored', message: `${source.label} still requests it` }
+  if (from === undefined) return { reason: 'SourceWants', message: `${source.label} requests it` }
   if (effect === 'marker' || (marker !== undefined && marker.source !== source.uid)) {
-    return { reason: 'SourceReplaced', message: `${source.label} wants it now` }
+    return { reason: 'SourceReplaced', message: `${source.label} requests it now` }
   }
-  return { reason: 'SourceChanged', message: `${source.label} wants other values or another TTL` }
+  return { reason: 'SourceChanged', message: `${source.label} requests other values or another TTL` }
 }
 
 function effectOf(from: RRset | undefined, to: RRset): Candidate['effect'] {
@@ -318,7 +318,7 @@ function refusedDesired(
     to: undefined,
     markers: [],
     reason: 'SourceWants',
-    message: `${item.source.label} wants it`,
+    message: `${item.source.label} requests it`,
     owner: input.owner.id,
     source: item.source.uid,
     risk: 'low',

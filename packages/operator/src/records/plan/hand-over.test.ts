@@ -31,7 +31,7 @@ const xdZone = (registry: RegistryOptions = {}): ObservedRRset[] => [
   ...data.flatMap((set) => [set, registryEntry(set, 'prod-a', registry)]),
   record('foreign', 'A', ['203.0.113.1']),
 ]
-const worldOf = (observed: readonly ObservedRRset[], number = NOW, registry: RegistryOptions = {}): HandOver => ({
+const fixtureOf = (observed: readonly ObservedRRset[], number = NOW, registry: RegistryOptions = {}): HandOver => ({
   provider: 'memory',
   zone: ZONE,
   view: createZoneView(observed, { origin: ZONE, registry }),
@@ -78,7 +78,7 @@ describe.each<[string, RegistryOptions]>([
 ])('a zone of ExternalDNS, registry %s', (_title, registry) => {
   it('is adopted by writing only markers; ExternalDNS finds no difference before, during and after', () => {
     const before = xdZone(registry)
-    const adoption = planAdoption(worldOf(before, NOW, registry), 'external-dns/prod-a')
+    const adoption = planAdoption(fixtureOf(before, NOW, registry), 'external-dns/prod-a')
     expect(adoption.changes).toHaveLength(names.length)
     expect(
       adoption.changes.every(({ name, type, op }) => isMarkerName(name) && type === 'TXT' && op === 'create'),
@@ -88,7 +88,7 @@ describe.each<[string, RegistryOptions]>([
       expect(answers(during).sort()).toEqual(answers(before).sort())
       expect(externalDnsWrites(during, data, 'prod-a', registry)).toEqual([])
       // Run again after an interruption here: only the remainder is left.
-      expect(planAdoption(worldOf(during, NOW + 1, registry), 'external-dns/prod-a').changes).toHaveLength(
+      expect(planAdoption(fixtureOf(during, NOW + 1, registry), 'external-dns/prod-a').changes).toHaveLength(
         names.length - done,
       )
     }
@@ -96,8 +96,8 @@ describe.each<[string, RegistryOptions]>([
 
   it('is released: the zone is as it was before, and ExternalDNS changes nothing', () => {
     const before = xdZone(registry)
-    const adopted = applied(before, planAdoption(worldOf(before, NOW, registry), 'external-dns/prod-a').changes)
-    const release = planRelease(worldOf(adopted, NOW + 1, registry))
+    const adopted = applied(before, planAdoption(fixtureOf(before, NOW, registry), 'external-dns/prod-a').changes)
+    const release = planRelease(fixtureOf(adopted, NOW + 1, registry))
     expect(new Set(release.changes.map(({ reason }) => reason))).toEqual(new Set(['Released']))
     for (let done = 0; done <= release.changes.length; done++) {
       const during = applied(adopted, release.changes.slice(0, done))
@@ -121,16 +121,16 @@ describe('hand-over', () => {
         sampled.add(JSON.stringify(answers(memory.dump(ZONE))))
         if (call === crashAt) stop.abort()
       }
-      await first.executor.submit(planAdoption(worldOf(memory.dump(ZONE)), 'external-dns/prod-a'), stop.signal)
+      await first.executor.submit(planAdoption(fixtureOf(memory.dump(ZONE)), 'external-dns/prod-a'), stop.signal)
       const second = executorFixture([], { memory })
       second.faults.after = () => void sampled.add(JSON.stringify(answers(memory.dump(ZONE))))
       const outcome = await second.executor.submit(
-        planAdoption(worldOf(memory.dump(ZONE), NOW + 1), 'external-dns/prod-a'),
+        planAdoption(fixtureOf(memory.dump(ZONE), NOW + 1), 'external-dns/prod-a'),
         signal,
       )
       expect(outcome.results.every(({ result }) => result === 'applied')).toBe(true)
       expect(sampled.size).toBe(1)
-      expect(planAdoption(worldOf(memory.dump(ZONE), NOW + 2), 'external-dns/prod-a').changes).toEqual([])
+      expect(planAdoption(fixtureOf(memory.dump(ZONE), NOW + 2), 'external-dns/prod-a').changes).toEqual([])
     }
   })
 
@@ -144,20 +144,23 @@ describe('hand-over', () => {
       [[set, { ...registryEntry(set), values: ['"heritage=other"'] }], 'UnknownRegistry'],
     ]
     for (const [observed, code] of zones) {
-      expect(planAdoption(worldOf(observed), 'external-dns/prod-a')).toMatchObject({ changes: [], refused: [{ code }] })
+      expect(planAdoption(fixtureOf(observed), 'external-dns/prod-a')).toMatchObject({
+        changes: [],
+        refused: [{ code }],
+      })
     }
   })
 
   it('adopts unmarked records when they are named explicitly', () => {
     const set = record('www', 'A', ['192.0.2.1'])
-    expect(planAdoption({ ...worldOf([set]), names: new Set([set.name]) }, 'unmarked').changes).toHaveLength(1)
+    expect(planAdoption({ ...fixtureOf([set]), names: new Set([set.name]) }, 'unmarked').changes).toHaveLength(1)
   })
 
   it('adopted by a command, a set belongs to the first source that requests it, and is not deleted before', () => {
     const before = [record('www', 'A', ['192.0.2.1'])]
     const adopted = applied(
       before,
-      planAdoption({ ...worldOf(before), names: new Set(['www.a.test.']) }, 'unmarked').changes,
+      planAdoption({ ...fixtureOf(before), names: new Set(['www.a.test.']) }, 'unmarked').changes,
     )
     expect(plan({ observed: adopted, number: NOW + 1 })).toMatchObject({
       changes: [],
@@ -168,20 +171,20 @@ describe('hand-over', () => {
   })
 
   it('makes an adopted set exclusively ours: ExternalDNS can no longer change it', () => {
-    const adopted = applied(xdZone(), planAdoption(worldOf(xdZone()), 'external-dns/prod-a').changes)
-    const exclusive = planExclusive(worldOf(adopted, NOW + 1), 'external-dns/prod-a')
+    const adopted = applied(xdZone(), planAdoption(fixtureOf(xdZone()), 'external-dns/prod-a').changes)
+    const exclusive = planExclusive(fixtureOf(adopted, NOW + 1), 'external-dns/prod-a')
     const after = applied(adopted, exclusive.changes)
     // ExternalDNS deletes nothing, even when it no longer requests the records.
     expect(externalDnsWrites(adopted, [], 'prod-a')).toHaveLength(names.length)
     expect(externalDnsWrites(after, [], 'prod-a')).toEqual([])
-    const back = planRelease(worldOf(after, NOW + 2), { owner: 'prod-a', registry: {} })
+    const back = planRelease(fixtureOf(after, NOW + 2), { owner: 'prod-a', registry: {} })
     expect(externalDnsWrites(applied(after, back.changes), data, 'prod-a')).toEqual([])
     expect(externalDnsWrites(applied(after, back.changes), [], 'prod-a')).toHaveLength(names.length)
   })
 
   it('transfers sets to another owner in one write; afterwards they are not ours', () => {
     const observed = owned(record('www', 'A', ['192.0.2.1']))
-    const transfer: Plan = planTransfer(worldOf(observed), { owner: 'east', cluster: 'cluster-2' })
+    const transfer: Plan = planTransfer(fixtureOf(observed), { owner: 'east', cluster: 'cluster-2' })
     const after = applied(observed, transfer.changes)
     expect(transfer.changes).toMatchObject([{ op: 'update', type: 'TXT', reason: 'Transferred' }])
     expect(answers(after)).toEqual(answers(observed))
@@ -231,7 +234,7 @@ describe('a zone of dnslb-controller-manager', () => {
     const after = plan({ observed: adopted, registry, desired })
     expect(after.changes.map(({ op, name, type }) => `${op} ${name} ${type}`)).toEqual(['update www.a.test. A'])
     // Given back: the entry of the original was kept.
-    const released = applied(adopted, planRelease(worldOf(adopted, NOW, registry)).changes)
+    const released = applied(adopted, planRelease(fixtureOf(adopted, NOW, registry)).changes)
     expect(released).toEqual(applied(zone, []))
     const first = plan({ observed: [a, comment], registry, desired })
     expect(first.changes.map(({ op, name }) => `${op} ${name}`).toSorted()).toEqual([
@@ -241,7 +244,7 @@ describe('a zone of dnslb-controller-manager', () => {
   })
 
   it('loses its entry once, with the first type, when the name is removed or taken for ourselves alone', () => {
-    const adopted = applied(zone, planAdoption(worldOf(zone, NOW, registry), from).changes)
+    const adopted = applied(zone, planAdoption(fixtureOf(zone, NOW, registry), from).changes)
     const gone = plan({
       observed: adopted,
       registry,
@@ -249,7 +252,7 @@ describe('a zone of dnslb-controller-manager', () => {
     })
     const removed = [...gone.changes, ...gone.refused].length
     expect(removed).toBe(2)
-    const exclusive = planExclusive(worldOf(adopted, NOW, registry), from)
+    const exclusive = planExclusive(fixtureOf(adopted, NOW, registry), from)
     const entries = exclusive.changes.flatMap(({ markers }) => markers.map((marker) => marker.from?.name))
     expect(entries.filter((name) => name === comment.name)).toEqual([comment.name])
     expect(applied(adopted, exclusive.changes).map(setKey)).not.toContain(setKey(comment))
@@ -258,10 +261,10 @@ describe('a zone of dnslb-controller-manager', () => {
   it('is recognised by the entry of its first release too, whose neighbours in the TXT set stay', () => {
     const legacy = record('www', 'TXT', ['"GardenRing"', '"v=spf1 -all"'], 600)
     const old = [a, legacy]
-    const adopted = applied(old, planAdoption(worldOf(old, NOW, registry), from).changes)
-    const exclusive = applied(adopted, planExclusive(worldOf(adopted, NOW, registry), from).changes)
+    const adopted = applied(old, planAdoption(fixtureOf(old, NOW, registry), from).changes)
+    const exclusive = applied(adopted, planExclusive(fixtureOf(adopted, NOW, registry), from).changes)
     expect(exclusive.find((set) => setKey(set) === setKey(legacy))?.values).toEqual(['"v=spf1 -all"'])
     const word = [a, record('www', 'TXT', ['"verification"'])]
-    expect(planAdoption(worldOf(word, NOW, registry), from).changes).toEqual([])
+    expect(planAdoption(fixtureOf(word, NOW, registry), from).changes).toEqual([])
   })
 })

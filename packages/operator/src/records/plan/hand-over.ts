@@ -28,54 +28,54 @@ export interface HandOver extends ZoneId {
   readonly names?: ReadonlySet<string>
 }
 
-export function planAdoption(world: HandOver, from: string): Plan {
-  return collect(world, (set, ownership) => {
+export function planAdoption(input: HandOver, from: string): Plan {
+  return collect(input, (set, ownership) => {
     if (ownership.kind === 'ours') return undefined
     if (ownership.kind !== 'theirs') return refuse('ForeignOwner', 'it is shared by others')
-    if (!isAdoptable(ownership, world.view, set)) return refuse(ownership.code, ownership.message)
+    if (!isAdoptable(ownership, input.view, set)) return refuse(ownership.code, ownership.message)
     const claim = claimOf(ownership) ?? 'unmarked'
     if (claim !== from)
       return refuse(ownership.code, `it belongs to ${claim === 'unmarked' ? 'no owner' : claim}, not to ${from}`)
-    return adoptionOf(set, ownership, world.view, { owner: world.owner, source: ADOPTED, number: world.number })
+    return adoptionOf(set, ownership, input.view, { owner: input.owner, source: ADOPTED, number: input.number })
   })
 }
 
 /** With `to`, an ExternalDNS registry entry is written where there is none, so that ExternalDNS owns the record. */
-export function planRelease(world: HandOver, to?: { owner: string; registry: RegistryOptions }): Plan {
-  return collect(world, (set, ownership) => {
+export function planRelease(input: HandOver, to?: { owner: string; registry: RegistryOptions }): Plan {
+  return collect(input, (set, ownership) => {
     if (ownership.kind !== 'ours') return undefined
-    const before = world.view.marked(set.name, set.type)?.set
+    const before = input.view.marked(set.name, set.type)?.set
     const after = markerSet(set, before, ownership.mine.value, undefined)
     const markers = to !== undefined && ownership.kept.length === 0 ? [entryFor(set, to)] : []
     const newOwner = to === undefined ? (ownership.mine.marker.from ?? 'no owner') : `external-dns/${to.owner}`
-    return markerChange(world, set, { from: before, to: after }, markers, 'Released', `given to ${newOwner}`)
+    return markerChange(input, set, { from: before, to: after }, markers, 'Released', `given to ${newOwner}`)
   })
 }
 
-export function planTransfer(world: HandOver, to: { owner: string; cluster: string }): Plan {
-  return collect(world, (set, ownership) => {
+export function planTransfer(input: HandOver, to: { owner: string; cluster: string }): Plan {
+  return collect(input, (set, ownership) => {
     if (ownership.kind !== 'ours') return undefined
-    const before = world.view.marked(set.name, set.type)?.set
-    const marker: Marker = { ...ownership.mine.marker, owner: to.owner, cluster: to.cluster, plan: world.number }
-    const after = markerSet(set, before, ownership.mine.value, printMarker(set, marker, world.owner.key))
-    return markerChange(world, set, { from: before, to: after }, [], 'Transferred', `given to owner '${to.owner}'`)
+    const before = input.view.marked(set.name, set.type)?.set
+    const marker: Marker = { ...ownership.mine.marker, owner: to.owner, cluster: to.cluster, plan: input.number }
+    const after = markerSet(set, before, ownership.mine.value, printMarker(set, marker, input.owner.key))
+    return markerChange(input, set, { from: before, to: after }, [], 'Transferred', `given to owner '${to.owner}'`)
   })
 }
 
 /** Exclusively ours: ExternalDNS' entry is removed, so it can no longer change the record. Adopt first. */
-export function planExclusive(world: HandOver, from: string): Plan {
-  return collect(world, (set, ownership) => {
+export function planExclusive(input: HandOver, from: string): Plan {
+  return collect(input, (set, ownership) => {
     if (ownership.kind !== 'ours' || ownership.mine.marker.from !== from) return undefined
-    const before = world.view.marked(set.name, set.type)?.set
+    const before = input.view.marked(set.name, set.type)?.set
     const { from: _from, ...marker } = ownership.mine.marker
     const after = markerSet(
       set,
       before,
       ownership.mine.value,
-      printMarker(set, { ...marker, plan: world.number }, world.owner.key),
+      printMarker(set, { ...marker, plan: input.number }, input.owner.key),
     )
-    const entries = removeEntries(world.view, set.name, set.type, ownership.kept)
-    return markerChange(world, set, { from: before, to: after }, entries, 'Transferred', `taken from ${from}`)
+    const entries = removeEntries(input.view, set.name, set.type, ownership.kept)
+    return markerChange(input, set, { from: before, to: after }, entries, 'Transferred', `taken from ${from}`)
   })
 }
 
@@ -95,27 +95,27 @@ interface Refused {
 const refuse = (code: Reason, why: string): Refused => ({ code, why })
 
 function collect(
-  world: HandOver,
+  input: HandOver,
   decide: (set: ObservedRRset, ownership: Ownership) => Change | Refused | undefined,
 ): Plan {
   const changes: Change[] = []
   const refused: Refusal[] = []
-  for (const set of world.view.sets) {
-    if (!world.types.includes(set.type) || (world.names !== undefined && !world.names.has(set.name))) continue
+  for (const set of input.view.sets) {
+    if (!input.types.includes(set.type) || (input.names !== undefined && !input.names.has(set.name))) continue
     // Markers and registry entries are not handed over; they state who owns the other sets.
-    if (set.type === 'TXT' && world.names?.has(set.name) !== true) continue
-    const decision = decide(set, ownershipOf(world.view, set.name, set.type, world.owner))
+    if (set.type === 'TXT' && input.names?.has(set.name) !== true) continue
+    const decision = decide(set, ownershipOf(input.view, set.name, set.type, input.owner))
     if (decision === undefined) continue
     if ('op' in decision) changes.push(decision)
-    else refused.push(refusalOf(world, set, decision))
+    else refused.push(refusalOf(input, set, decision))
   }
   changes.sort((a, b) => compareText(a.group, b.group) || compareText(a.name, b.name))
   return {
-    provider: world.provider,
-    zone: world.zone,
-    number: world.number,
-    owner: world.owner.id,
-    base: baseOf(changes, world.view),
+    provider: input.provider,
+    zone: input.zone,
+    number: input.number,
+    owner: input.owner.id,
+    base: baseOf(changes, input.view),
     scope: 'all',
     changes,
     refused,
@@ -124,7 +124,7 @@ function collect(
 }
 
 function markerChange(
-  world: HandOver,
+  input: HandOver,
   set: { name: string; type: string },
   marker: SetChange,
   markers: readonly SetChange[],
@@ -141,7 +141,7 @@ function markerChange(
     markers,
     reason,
     message: `${set.name} ${set.type} is ${message}; its values stay`,
-    owner: world.owner.id,
+    owner: input.owner.id,
     source: ADOPTED,
     risk: 'low',
     ttlEffect: 0,
@@ -151,7 +151,7 @@ function markerChange(
   }
 }
 
-function refusalOf(world: HandOver, set: ObservedRRset, { code, why }: Refused): Refusal {
+function refusalOf(input: HandOver, set: ObservedRRset, { code, why }: Refused): Refusal {
   return {
     op: 'update',
     name: set.name,
@@ -160,7 +160,7 @@ function refusalOf(world: HandOver, set: ObservedRRset, { code, why }: Refused):
     to: undefined,
     reason: 'Adopted',
     message: 'ownership stays as it is',
-    owner: world.owner.id,
+    owner: input.owner.id,
     source: ADOPTED,
     risk: 'low',
     ttlEffect: 0,

@@ -4,7 +4,17 @@
  */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { applied, NOW, owned, plan, record, source, want, type World, ZONE } from '../../../testing/plan-fixture.ts'
+import {
+  applied,
+  NOW,
+  owned,
+  plan,
+  record,
+  source,
+  want,
+  type PlanFixture,
+  ZONE,
+} from '../../../testing/plan-fixture.ts'
 import type { ObservedRRset } from '../../rrset/rrset.ts'
 import { EMPTY_STATE, type GuardState } from '../state/guard-state.ts'
 import { namesToReview } from './held-set.ts'
@@ -22,9 +32,9 @@ const scenario = fc.record({
   passes: fc.array(fc.integer({ min: 0, max: 3 }), { minLength: labels.length, maxLength: labels.length }),
 })
 
-function worldOf(
+function fixtureOf(
   fates: readonly string[],
-): Required<Pick<World, 'desired' | 'sources'>> & { observed: ObservedRRset[] } {
+): Required<Pick<PlanFixture, 'desired' | 'sources'>> & { observed: ObservedRRset[] } {
   const desired: Desired[] = []
   const gone = new Set<string>()
   const present = new Set<string>()
@@ -55,7 +65,7 @@ const decisions = ({ changes, refused }: Plan, names?: ReadonlySet<string>) =>
 it('of the manager in passes, of a plan of the whole zone, and of one name', () => {
   fc.assert(
     fc.property(scenario, ({ fates, passes }) => {
-      const { desired, sources, observed: before } = worldOf(fates)
+      const { desired, sources, observed: before } = fixtureOf(fates)
       let observed = before
       let state: GuardState = { ...EMPTY_STATE, ownedNames: labels.length, ownedSources: labels.length }
       const scopes = [0, 1, 2, 3].map((pass) => {

@@ -16,19 +16,19 @@ import {
   registryEntry,
   source,
   want,
-  type World,
-  worlds,
+  type PlanFixture,
+  planFixtures,
   ZONE,
 } from '../../../testing/plan-fixture.ts'
 import { compareSets, type ObservedRRset, printSet, sameSet, setKey } from '../../rrset/rrset.ts'
 
 const print = (sets: readonly ObservedRRset[]) => sets.toSorted(compareSets).map(printSet)
 
-const worldOf = (generated: {
+const fixtureOf = (generated: {
   observed: readonly ObservedRRset[]
-  desired: World['desired'] & object
+  desired: PlanFixture['desired'] & object
   gone: ReadonlySet<string>
-}): World => ({
+}): PlanFixture => ({
   observed: generated.observed,
   desired: generated.desired,
   sources: { present: new Set(generated.desired.map((item) => item.source.uid)), gone: generated.gone },
@@ -37,10 +37,10 @@ const worldOf = (generated: {
 describe('a plan over 500 generated zones with records of other owners (T15)', () => {
   it('leaves every set that is not ours byte for byte as it was', () => {
     fc.assert(
-      fc.property(worlds, (generated) => {
-        const world = worldOf(generated)
-        const { view } = inputOf(world)
-        const { changes } = plan(world)
+      fc.property(planFixtures, (generated) => {
+        const fixture = fixtureOf(generated)
+        const { view } = inputOf(fixture)
+        const { changes } = plan(fixture)
         const after = new Map(applied(generated.observed, changes).map((set) => [setKey(set), set]))
         for (const set of generated.observed) {
           const subject = markedSet(set.name) ?? set
@@ -63,9 +63,9 @@ describe('a plan over 500 generated zones with records of other owners (T15)', (
 
   it('produces the desired state, or a reason; a second plan is empty; its inverse restores the zone', () => {
     fc.assert(
-      fc.property(worlds, (generated) => {
-        const world = worldOf(generated)
-        const first = plan(world)
+      fc.property(planFixtures, (generated) => {
+        const fixture = fixtureOf(generated)
+        const first = plan(fixture)
         const after = applied(generated.observed, first.changes)
         const refused = new Set(first.refused.map(setKey))
         for (const { set } of generated.desired) {
@@ -78,7 +78,7 @@ describe('a plan over 500 generated zones with records of other owners (T15)', (
             printSet(set),
           ).toBe(true)
         }
-        const second = plan({ ...world, observed: after, number: NOW + 1 })
+        const second = plan({ ...fixture, observed: after, number: NOW + 1 })
         expect(second.changes).toEqual([])
         expect(print(applied(after, inverseOf(first, NOW + 1).changes))).toEqual(print(generated.observed))
       }),
@@ -88,8 +88,8 @@ describe('a plan over 500 generated zones with records of other owners (T15)', (
 
   it('is parsed back from its file, and so is its inverse', () => {
     fc.assert(
-      fc.property(worlds, (generated) => {
-        const first = plan(worldOf(generated))
+      fc.property(planFixtures, (generated) => {
+        const first = plan(fixtureOf(generated))
         const [again] = parsePlanFile(printPlanJson([first]))
         expect(again?.changes).toEqual(first.changes)
         expect(again?.base).toBe(first.base)
@@ -100,11 +100,11 @@ describe('a plan over 500 generated zones with records of other owners (T15)', (
 
   it('does not depend on the order of its inputs', () => {
     fc.assert(
-      fc.property(worlds, fc.nat(), (generated, seed) => {
+      fc.property(planFixtures, fc.nat(), (generated, seed) => {
         const shuffle = <T>(items: readonly T[]): T[] => items.toSorted((a, b) => hash(a, seed) - hash(b, seed))
-        const world = worldOf(generated)
-        const other = { ...world, observed: shuffle(generated.observed), desired: shuffle(generated.desired) }
-        expect(plan(other)).toEqual(plan(world))
+        const fixture = fixtureOf(generated)
+        const other = { ...fixture, observed: shuffle(generated.observed), desired: shuffle(generated.desired) }
+        expect(plan(other)).toEqual(plan(fixture))
       }),
       { numRuns: 100 },
     )

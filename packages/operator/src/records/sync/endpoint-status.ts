@@ -8,7 +8,7 @@ import { SERVED_CONDITION } from '../../api/dns-endpoint.ts'
 import { heldMessage } from '../plan/held-set.ts'
 import { REASONS } from '../../reasons.ts'
 import type { Held } from './held-changes.ts'
-import type { Endpoint } from './source-index.ts'
+import type { Endpoint } from './sources/source-index.ts'
 
 export interface StatusChange {
   readonly observedGeneration?: number

@@ -11,7 +11,17 @@ import type { ApprovalReport } from '../state/approve.ts'
 import type { AnnotatedApproval } from './annotated-approvals.ts'
 import type { BreakerChange } from './breaker-change.ts'
 import type { Held } from './held-changes.ts'
-import type { Endpoint } from './source-index.ts'
+import type { Endpoint } from './sources/source-index.ts'
+
+/** Where a pass reports what people should see. */
+export interface SyncReports {
+  /** Called once per set and code that changed; `object` is undefined when the source is gone. */
+  held(held: Held, object: Endpoint | undefined): void
+  /** A zone that cannot be read, once per code. */
+  unread(unread: Unread): void
+  breaker(change: BreakerChange): void
+  approval(approval: AnnotatedApproval): void
+}
 
 export type EventContext = Pick<Context, 'event'>
 

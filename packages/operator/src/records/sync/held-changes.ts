@@ -3,7 +3,7 @@
  * Events, conditions and metrics are derived from it, and it determines when to plan a name again (INV-24).
  */
 import type { Reason } from '../../reasons.ts'
-import type { Names } from './source-index.ts'
+import type { Names } from './sources/source-index.ts'
 
 export interface Held {
   readonly provider: string

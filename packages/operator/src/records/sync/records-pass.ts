@@ -11,23 +11,25 @@ import { keyOf } from '@seamark/kube/object'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import type { Reason } from '../../reasons.ts'
 import { createDriftSweep } from './drift-sweep.ts'
-import { requestedBy, sourceOf } from './dns-endpoint-source.ts'
-import { statusChange } from './endpoint-status.ts'
+import { requestedBy } from './sources/dns-endpoint-source.ts'
+import type { SyncReports } from './events.ts'
+import { writeStatuses } from './endpoint-status-writes.ts'
 import type { Engine, Planned, Unread } from '../engine.ts'
 import { ProviderError } from '../../rrset/error.ts'
-import { type AnnotatedApproval, AnnotatedApprovals } from './annotated-approvals.ts'
-import { type BreakerChange, breakerChanges } from './breaker-change.ts'
+import { AnnotatedApprovals } from './annotated-approvals.ts'
+import { breakerChanges } from './breaker-change.ts'
 import { type Held, HeldChanges } from './held-changes.ts'
 import type { GuardStore } from '../state/guard-state.ts'
 import type { KillSwitch } from '../../process/kill-switch.ts'
-import { deferChanges, PASS_NAMES, takeFairShare } from './fair-share.ts'
+import { deferChanges, PASS_NAMES, takeFairShare } from './tenants/fair-share.ts'
 import { heldMessage, isCounting, namesToReview } from '../plan/held-set.ts'
 import { failuresOf, type PlanOutcome } from '../execute/result.ts'
 import type { Plan } from '../plan/plan.ts'
+import { adoptedNames, isOutage, unconfirmedNames } from './pass-result.ts'
 import { isWithin } from '../../rrset/rrset.ts'
-import { type Endpoint, type Names, SourceIndex } from './source-index.ts'
-import type { TenantRules } from './tenant-rules.ts'
-import { checkSources } from './source-check.ts'
+import { type Endpoint, type Names, SourceIndex } from './sources/source-index.ts'
+import type { TenantRules } from './tenants/tenant-rules.ts'
+import { checkSources } from './sources/source-check.ts'
 import type { Switches } from '../../process/switches.ts'
 
 /** Callbacks for each pass; for metrics. */
@@ -37,16 +39,6 @@ export interface SyncObserver {
   /** Whether a zone was read and every change is in place or held by a guard. */
   synced(zone: Pick<Held, 'provider' | 'zone'>, isStale: boolean): void
   held(all: () => Iterable<Held>): void
-}
-
-/** Where a pass reports what people should see; see events.ts. */
-export interface SyncReports {
-  /** Called once per set and code that changed; `object` is undefined when the source is gone. */
-  held(held: Held, object: Endpoint | undefined): void
-  /** A zone that cannot be read, once per code. */
-  unread(unread: Unread): void
-  breaker(change: BreakerChange): void
-  approval(approval: AnnotatedApproval): void
 }
 
 export interface RecordsPassOptions {
@@ -84,9 +76,6 @@ export interface PassTools {
 const REVIEW_MS = 200
 /** Until the watch is live again, usually a few seconds. */
 const UNCONFIRMED_MS = 15_000
-/** Concurrent status writes. */
-const CONCURRENCY = 16
-
 interface NextNames {
   readonly names: Names
   readonly later: ReadonlySet<string>
@@ -143,8 +132,7 @@ export class RecordsPass {
     this.#notePlanned(planned, names, tools.reports)
     this.#reportBreakers(before, tools.reports)
     const outcomes = await Promise.all(planned.plans.map(async (plan) => this.#apply(plan, tools)))
-    this.#noteStanding(planned, outcomes)
-    // The marker is in place: the values of the source follow with the next plan.
+    this.#noteSynced(planned, outcomes)
     for (const name of adoptedNames(outcomes)) waiting.add(name)
     if (isWriting && !killSwitch.isPaused)
       await this.#writeStatuses(
@@ -360,7 +348,7 @@ export class RecordsPass {
     }
   }
 
-  #noteStanding({ plans, unread }: Planned, outcomes: readonly (PlanOutcome | undefined)[]): void {
+  #noteSynced({ plans, unread }: Planned, outcomes: readonly (PlanOutcome | undefined)[]): void {
     const { observer } = this.#options
     for (const { provider, zone } of unread) observer?.synced({ provider, zone }, true)
     for (const [index, { provider, zone }] of plans.entries()) {
@@ -388,58 +376,17 @@ export class RecordsPass {
 
   /** Objects with names that wait for a later pass are not complete yet. */
   async #writeStatuses(of: readonly Endpoint[], waiting: ReadonlySet<string>, tools: PassTools): Promise<void> {
-    const incomplete = new Set(this.#index.objects(waiting))
-    const objects = [...new Set(of)].filter((object) => !incomplete.has(object))
-    const write = async (): Promise<void> => {
-      for (let object = objects.pop(); object !== undefined && !tools.signal.aborted; object = objects.pop())
-        await this.#writeStatus(object, tools)
-    }
-    await Promise.all(Array.from({ length: CONCURRENCY }, write))
-  }
-
-  async #writeStatus(object: Endpoint, { client, signal, hasConditions }: PassTools): Promise<void> {
     const { log, killSwitch } = this.#options
-    const held = this.#held.of(sourceOf(object).uid)
-    const status = statusChange(object, held, { hasConditions, nowMs: this.#clock.now() })
-    if (status === undefined || killSwitch.isPaused) return
-    const { resourceVersion } = object.metadata
-    // Conditions are a list: a condition that another controller wrote meanwhile must not be lost.
-    const metadata = status.conditions === undefined ? {} : { metadata: { resourceVersion } }
-    await client
-      .patch(DNSEndpoint, keyOf(object), 'merge', { ...metadata, status }, { subresource: 'status', signal })
-      .catch((error: unknown) => log.debug({ reason: messageOf(error) }, 'status not written'))
+    const { client, signal, hasConditions } = tools
+    const incomplete = new Set(this.#index.objects(waiting))
+    await writeStatuses(
+      of.filter((object) => !incomplete.has(object)),
+      { client, signal, hasConditions, held: this.#held, killSwitch, clock: this.#clock, log },
+    )
   }
 }
 
 /** The label of a plan contains the zone id where there is one: `aws@Z123`. */
 function accountOf(label: string): string {
   return label.split('@', 1)[0] ?? label
-}
-
-function adoptedNames(outcomes: readonly (PlanOutcome | undefined)[]): string[] {
-  return outcomes.flatMap((outcome) =>
-    (outcome?.results ?? []).flatMap(({ change, result }) =>
-      result === 'applied' && change.reason === 'Adopted' ? [change.group] : [],
-    ),
-  )
-}
-
-/** Deletions that no list of the sources confirmed. */
-function unconfirmedNames({ plans }: Planned): string[] {
-  return plans.flatMap(({ refused }) =>
-    refused.flatMap(({ name, code }) => (code === 'SourceUnconfirmed' || code === 'ClaimHeldByOther' ? [name] : [])),
-  )
-}
-
-const OUTAGES: ReadonlySet<Reason> = new Set([
-  'Stale',
-  'ProviderUnavailable',
-  'OutcomeUnknown',
-  'ZoneNotFound',
-  'ZoneNotStored',
-])
-
-/** True when the service, and not a guard or the record, is the reason that a change is not written. */
-function isOutage(code: Reason | undefined): boolean {
-  return code !== undefined && OUTAGES.has(code)
 }

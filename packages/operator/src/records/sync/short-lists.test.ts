@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { applied, NOW, owned, plan, record, source, want } from '../../../testing/plan-fixture.ts'
 import type { RRset } from '../../rrset/rrset.ts'
-import { checkSources } from './source-check.ts'
+import { checkSources } from './sources/source-check.ts'
 
 const PAGE = 500
 const signal = new AbortController().signal

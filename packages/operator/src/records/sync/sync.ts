@@ -12,8 +12,9 @@ import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import { supportsConditions } from '../../api/condition-support.ts'
 import type { Switches } from '../../process/switches.ts'
 import type { EngineLifetime } from './engine-lifetime.ts'
-import { RecordsPass, type RecordsPassOptions, type SyncReports } from './records-pass.ts'
-import type { Endpoint } from './source-index.ts'
+import type { SyncReports } from './events.ts'
+import { RecordsPass, type RecordsPassOptions } from './records-pass.ts'
+import type { Endpoint } from './sources/source-index.ts'
 
 export interface SyncOptions extends Omit<RecordsPassOptions, 'log' | 'clock' | 'informer'> {
   readonly engine: EngineLifetime

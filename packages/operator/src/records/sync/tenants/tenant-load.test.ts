@@ -1,9 +1,9 @@
 /** One namespace requests very much: the changes of others are not held up, and what is published stays. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { DNSEndpoint } from '../../api/dns-endpoint.ts'
-import { plan, record, owned, source, want, ZONE } from '../../../testing/plan-fixture.ts'
-import { OPEN_RULES, startSync } from '../../../testing/sync-fixture.ts'
-import { SourceIndex } from './source-index.ts'
+import { DNSEndpoint } from '../../../api/dns-endpoint.ts'
+import { plan, record, owned, source, want, ZONE } from '../../../../testing/plan-fixture.ts'
+import { OPEN_RULES, startSync } from '../../../../testing/sync-fixture.ts'
+import { SourceIndex } from '../sources/source-index.ts'
 
 function objectOf(namespace: string, name: string, count: number, address = '192.0.2.1'): DNSEndpoint {
   const endpoints = Array.from({ length: count }, (_, index) => ({
@@ -145,13 +145,13 @@ describe('a namespace beyond its limit', () => {
 
   it('a plan deletes no record of a source beyond a limit', () => {
     const set = record('shop', 'A', ['192.0.2.1'])
-    const world = {
+    const fixture = {
       observed: owned(set, { source: 's' }),
       desired: [want(record('x', 'A', ['192.0.2.1']), source('t'))],
     }
     const present = new Set(['s', 't'])
-    expect(plan({ ...world, sources: { present, gone: new Set() } }).changes).toHaveLength(2)
-    const { changes } = plan({ ...world, sources: { present, gone: new Set(), overLimit: new Set(['s']) } })
+    expect(plan({ ...fixture, sources: { present, gone: new Set() } }).changes).toHaveLength(2)
+    const { changes } = plan({ ...fixture, sources: { present, gone: new Set(), overLimit: new Set(['s']) } })
     expect(changes.map(({ op }) => op)).toEqual(['create'])
   })
 })

@@ -8,10 +8,10 @@
  * permission to list, nothing is confirmed.
  */
 import { type Client, CustomResourceDefinition, Forbidden, NotFound } from '@seamark/kube'
-import { DNSEndpoint } from '../../api/dns-endpoint.ts'
+import { DNSEndpoint } from '../../../api/dns-endpoint.ts'
 import { SOURCE_PREFIX } from './dns-endpoint-source.ts'
-import { DEFAULT_LIMITS, type Limits } from '../plan/limits.ts'
-import type { Sources, SourceView } from '../plan/plan.ts'
+import { DEFAULT_LIMITS, type Limits } from '../../plan/limits.ts'
+import type { Sources, SourceView } from '../../plan/plan.ts'
 import type { Endpoint } from './source-index.ts'
 
 export interface SourceQuestion {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { owned, plan, record, source, want } from '../../../testing/plan-fixture.ts'
+import { owned, plan, record, source, want } from '../../../../testing/plan-fixture.ts'
 import { deferChanges, takeFairShare } from './fair-share.ts'
 
 /** `a/3`: the name 3 of namespace a; several namespaces: `a+b/3`; none: `/3`. */

@@ -1,13 +1,13 @@
 /** T16: two tenants request one host, in both orders, with both orders of deletion, in every spelling; with a wildcard beside it. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { OPEN_RULES } from '../../../testing/sync-fixture.ts'
-import { desiredOf } from './dns-endpoint-source.ts'
-import { EMPTY_STATE, type GuardState } from '../state/guard-state.ts'
-import { DEFAULT_LIMITS } from '../plan/limits.ts'
-import { applied, NOW, plan } from '../../../testing/plan-fixture.ts'
-import type { Plan } from '../plan/plan.ts'
-import type { ObservedRRset } from '../../rrset/rrset.ts'
+import { OPEN_RULES } from '../../../../testing/sync-fixture.ts'
+import { desiredOf } from '../sources/dns-endpoint-source.ts'
+import { EMPTY_STATE, type GuardState } from '../../state/guard-state.ts'
+import { DEFAULT_LIMITS } from '../../plan/limits.ts'
+import { applied, NOW, plan } from '../../../../testing/plan-fixture.ts'
+import type { Plan } from '../../plan/plan.ts'
+import type { ObservedRRset } from '../../../rrset/rrset.ts'
 
 interface Tenant {
   readonly namespace: string

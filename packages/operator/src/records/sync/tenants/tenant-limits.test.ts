@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { EndpointCounts } from './endpoint-counts.ts'
+import { EndpointCounts } from '../sources/endpoint-counts.ts'
 import { findOverLimit } from './tenant-limits.ts'
 
 const limits = { perObject: 10, perNamespace: 20 }

@@ -4,8 +4,8 @@
  */
 import { createSocket, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
-import { type Answerer, MAX_UDP_SIZE, type Peer } from './answer.ts'
-import type { RateLimiter } from './limits/ratelimit.ts'
+import { type Answerer, MAX_UDP_SIZE, type Peer } from '../answer.ts'
+import type { RateLimiter } from '../limits/ratelimit.ts'
 
 export interface UdpListener {
   readonly address: string

@@ -3,7 +3,7 @@
  * change affects and the desired records of some names, at a cost proportional to their number.
  */
 import type { Immutable } from '@seamark/kube/object'
-import type { DNSEndpoint } from '../../api/dns-endpoint.ts'
+import type { DNSEndpoint } from '../../../api/dns-endpoint.ts'
 import {
   countEndpoints,
   countOf,
@@ -13,9 +13,9 @@ import {
   sourceOf,
 } from './dns-endpoint-source.ts'
 import { EndpointCounts, type OverLimitChange } from './endpoint-counts.ts'
-import { claimantsIn, oldestSource } from '../plan/desired-table.ts'
-import type { Desired, RecordSource, Sources } from '../plan/plan.ts'
-import type { TenantRules } from './tenant-rules.ts'
+import { claimantsIn, oldestSource } from '../../plan/desired-table.ts'
+import type { Desired, RecordSource, Sources } from '../../plan/plan.ts'
+import type { TenantRules } from '../tenants/tenant-rules.ts'
 
 export type Endpoint = Immutable<DNSEndpoint>
 

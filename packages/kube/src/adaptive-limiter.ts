@@ -1,15 +1,16 @@
 /**
- * Request rate of one account: additive increase, multiplicative decrease (AIMD). Other programs, and other processes of
- * this one, share the account; its limit is learned from the throttling of the service.
+ * Request rate of one account at a service: additive increase, multiplicative decrease (AIMD). Other programs, and other
+ * processes of this one, share the account; its limit is learned from the throttling of the service.
  *
  * Guarantees: callers are served in order; never faster than `perSecond`; after a throttled call the rate halves and the
  * next call waits; the rate never reaches zero, so no caller starves. Jitter desynchronises processes that started together.
  */
-import { type Clock, sleep, systemClock } from '@seamark/kube'
+import { type Clock, sleep, systemClock } from './clock.ts'
+import type { StopSignal } from './stop-signal.ts'
 
-export interface Limiter {
+export interface AdaptiveLimiter {
   /** Resolves when a request may be sent, or at once after an abort; check `signal.aborted`. */
-  acquire(signal: AbortSignal): Promise<void>
+  acquire(signal: StopSignal): Promise<void>
   succeeded(): void
   /** The service throttled a request. */
   throttled(retryAfterMs?: number): void
@@ -17,7 +18,7 @@ export interface Limiter {
   readonly rate: number
 }
 
-export interface LimiterOptions {
+export interface AdaptiveLimiterOptions {
   readonly perSecond: number
   readonly clock?: Clock
   /** 0 ≤ x < 1. */
@@ -30,13 +31,13 @@ const FLOOR_PER_SECOND = 0.05
 /** Increase of the rate, in requests per second, for each second without throttling. */
 const GAIN_PER_SECOND = 0.005
 
-export function createLimiter(options: LimiterOptions): Limiter {
+export function createLimiter(options: AdaptiveLimiterOptions): AdaptiveLimiter {
   const { perSecond, clock = systemClock, random = Math.random } = options
   let rate = perSecond
   let nextAt = 0
   let tail: Promise<void> = Promise.resolve()
 
-  const wait = async (signal: AbortSignal): Promise<void> => {
+  const wait = async (signal: StopSignal): Promise<void> => {
     for (let pause = nextAt - clock.monotonic(); pause > 0 && !signal.aborted; pause = nextAt - clock.monotonic()) {
       await sleep(clock, pause, signal)
     }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { OPEN_RULES } from '../../../testing/sync-fixture.ts'
+import { OPEN_RULES } from '../../../../testing/sync-fixture.ts'
 import { desiredOf } from './dns-endpoint-source.ts'
 
 const metadata = {

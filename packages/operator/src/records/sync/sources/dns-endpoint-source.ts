@@ -7,13 +7,13 @@
  * `seamark.io/approve` (apex, wildcard, delegation), which count only in trusted namespaces, and `seamark.io/share` (several
  * clusters share one name).
  */
-import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
-import type { Desired, Policy, RecordSource, Unusable } from '../plan/plan.ts'
+import { DNSLoadBalancer } from '../../../api/dns-load-balancer.ts'
+import type { Desired, Policy, RecordSource, Unusable } from '../../plan/plan.ts'
 import { EndpointCounts } from './endpoint-counts.ts'
-import type { EndpointCount } from './tenant-limits.ts'
-import type { TenantRules } from './tenant-rules.ts'
-import { POLICY_SET_TYPE, policyValue } from '../../rrset/answer-policy.ts'
-import { canonicalName, canonicalSet, isInvalid, shown, sortedUnique } from '../../rrset/rrset.ts'
+import type { EndpointCount } from '../tenants/tenant-limits.ts'
+import type { TenantRules } from '../tenants/tenant-rules.ts'
+import { POLICY_SET_TYPE, policyValue } from '../../../rrset/answer-policy.ts'
+import { canonicalName, canonicalSet, isInvalid, shown, sortedUnique } from '../../../rrset/rrset.ts'
 
 const ADOPT_ANNOTATION = 'seamark.io/adopt'
 const APPROVE_ANNOTATION = 'seamark.io/approve'

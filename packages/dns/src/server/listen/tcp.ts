@@ -7,8 +7,8 @@
  */
 import { createServer, type Server, type Socket } from 'node:net'
 import { isIPv6 } from 'node:net'
-import { Deframer, frame } from '../wire/tcp-frame.ts'
-import type { Answerer, Peer } from './answer.ts'
+import { Deframer, frame } from '../../wire/tcp-frame.ts'
+import type { Answerer, Peer } from '../answer.ts'
 
 export interface TcpOptions {
   readonly address: string

@@ -1,4 +1,4 @@
-import { OPEN_RULES } from '../../../testing/sync-fixture.ts'
+import { OPEN_RULES } from '../../../../testing/sync-fixture.ts'
 import { describe, expect, it } from 'vitest'
 import { type Endpoint, SourceIndex } from './source-index.ts'
 

@@ -2,7 +2,7 @@
  * The number of endpoints of each object, by namespace, and the objects that are beyond a limit. Limits are computed when
  * they are asked for, and only for namespaces that changed, so a burst of changes costs one computation.
  */
-import { type EndpointCount, type EndpointLimits, findOverLimit } from './tenant-limits.ts'
+import { type EndpointCount, type EndpointLimits, findOverLimit } from '../tenants/tenant-limits.ts'
 
 export interface OverLimitChange {
   /** By UID, with what to do. */

@@ -2,12 +2,12 @@
  * Which names of many the next pass takes, so that the load of one namespace does not hold up the changes of others. Pure.
  *
  * Place in the flow: dirty names → takeFairShare → a pass over the share; the other names are dirty again for the next pass.
- * A plan over a whole zone is made and judged as a whole, and then written in shares (deferChanges).
+ * A plan over a whole zone is made and guarded as a whole, and then written in shares (deferChanges).
  * Guarantees: every name is in exactly one part; each namespace gets an equal part of the pass, and what one does not need
  * is divided among the others, so a change is in the next pass unless its own namespace has more changes than its part;
  * names without a namespace are in the next pass, all together: breakers count deletions within one plan.
  */
-import type { Change, Plan } from '../plan/plan.ts'
+import type { Change, Plan } from '../../plan/plan.ts'
 
 /** Names that one pass plans and writes, unless there are more namespaces than that. */
 export const PASS_NAMES = 5_000

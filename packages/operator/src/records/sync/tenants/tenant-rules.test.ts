@@ -1,10 +1,10 @@
 /** What one tenant cannot do to records of another tenant, or to records without an owner. */
 import { describe, expect, it } from 'vitest'
-import { applied, owned, plan, record, registryEntry, ZONE } from '../../../testing/plan-fixture.ts'
-import { OPEN_RULES } from '../../../testing/sync-fixture.ts'
-import { RecordsConfig } from '../config.ts'
-import { desiredOf } from './dns-endpoint-source.ts'
-import { SourceIndex } from './source-index.ts'
+import { applied, owned, plan, record, registryEntry, ZONE } from '../../../../testing/plan-fixture.ts'
+import { OPEN_RULES } from '../../../../testing/sync-fixture.ts'
+import { RecordsConfig } from '../../config.ts'
+import { desiredOf } from '../sources/dns-endpoint-source.ts'
+import { SourceIndex } from '../sources/source-index.ts'
 import { tenantRules } from './tenant-rules.ts'
 
 const HOST = `shop.${ZONE}`

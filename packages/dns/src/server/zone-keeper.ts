@@ -9,11 +9,11 @@
  */
 import { DnsError } from '../error.ts'
 import type { Fqdn } from '../wire/name.ts'
-import type { DnsServer } from '../server/server.ts'
+import type { DnsServer } from './server.ts'
 import { isNewer, nextSerial } from '../zone/soa.ts'
 import { diffZones, type ZoneDelta } from '../zone/zone-delta.ts'
 import type { Zone } from '../zone/zone-table.ts'
-import type { ZoneStore } from './zone-store.ts'
+import type { ZoneStore } from '../store/zone-store.ts'
 
 export interface ZoneKeeperOptions {
   readonly server: Pick<DnsServer, 'swap' | 'suspend'>
