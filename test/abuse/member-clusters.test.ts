@@ -42,10 +42,14 @@ const MANY = Array.from({ length: 70_000 }, (_, index) =>
   externalAddress(`10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`),
 )
 
+/** The fleet watches other kinds of the same member. */
+const isOfNodes = ({ url }: PeerExchange): boolean => url.pathname.endsWith('/nodes')
+
 /** Answers the first list as a stream of these nodes; what is sent later is up to the test. */
 const streaming =
   (nodes: readonly object[], streams: PeerExchange[] = []): Script =>
   (exchange) => {
+    if (!isOfNodes(exchange)) return exchange.reply(404, {})
     if (!isWatch(exchange)) return exchange.reply(503, {})
     exchange.start()
     streams.push(exchange)
@@ -55,11 +59,16 @@ const streaming =
   }
 
 const HOSTILE: Readonly<Record<string, Script>> = {
-  /** A node of 70 000 addresses, which change with every event. */
+  /**
+   * A node of 70 000 addresses, which change with every event. Other kinds are not served: with so much to send in several
+   * streams, the HTTP/2 session of the peer would refuse the stream of nodes (ENHANCE_YOUR_CALM).
+   */
   huge: (exchange) => {
+    if (!isOfNodes(exchange)) return exchange.reply(404, {})
     streaming([node('n', MANY)])(exchange)
     for (let version = 10; version < 20; version++)
       exchange.frame('MODIFIED', node('n', MANY.toSpliced(version * 100, 50), version))
+    return undefined
   },
   /** Nodes without end. */
   endless: (exchange) => {

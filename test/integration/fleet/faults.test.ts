@@ -194,7 +194,7 @@ describe('the fleet under faults', () => {
       for (const [name, script] of Object.entries(scripts)) {
         const peer = await startPeer({ script })
         peers.push(peer)
-        await environment.registerSecret(name, kubeconfigOf(peer))
+        await environment.registerSecret(name, peer.kubeconfig())
         await client.create(Cluster, { metadata: { name } } as Cluster)
       }
       environment.run()
@@ -219,15 +219,3 @@ describe('the fleet under faults', () => {
     }
   })
 })
-
-function kubeconfigOf({ url, caPem }: Peer): string {
-  const ca = Buffer.from(caPem).toString('base64')
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'a', cluster: { server: url, 'certificate-authority-data': ca } }],
-    users: [{ name: 'a', user: { token: 't' } }],
-    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
-    'current-context': 'a',
-  })
-}

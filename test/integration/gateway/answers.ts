@@ -6,7 +6,7 @@ import { deepEqual, equal, ok } from 'node:assert/strict'
 import { Ingress } from '@seamark/kube'
 import { HTTPProxy } from '@seamark/kube/contour'
 import { Gateway, GatewayClass, HTTPRoute } from '@seamark/kube/gateway-api'
-import type { Answer, Ask, World } from './world.ts'
+import type { Answer, Ask, TestEnvironment } from './test-environment.ts'
 
 interface Row {
   readonly name: string
@@ -106,21 +106,21 @@ const PROXY_ROUTES = [
 
 const backend = (name: string) => ({ service: { name, port: { number: 80 } } })
 
-async function applyObjects(world: World): Promise<string> {
-  const namespace = await world.namespace()
-  const [first, second, third] = world.backends
+async function applyObjects(environment: TestEnvironment): Promise<string> {
+  const namespace = await environment.namespace()
+  const [first, second, third] = environment.backends
   if (first === undefined || second === undefined || third === undefined) throw new Error('three backends')
-  await world.service(namespace, 'one', [first])
-  await world.service(namespace, 'two', [second])
-  await world.service(namespace, 'three', [third])
-  for (const name of ['slow', 'flaky', 'failing']) await world.service(namespace, name, [first])
-  await world.service(namespace, 'empty', [])
-  await world.certificate(namespace, 'tls', [TLS])
-  await world.client.apply(HTTPProxy, {
+  await environment.service(namespace, 'one', [first])
+  await environment.service(namespace, 'two', [second])
+  await environment.service(namespace, 'three', [third])
+  for (const name of ['slow', 'flaky', 'failing']) await environment.service(namespace, name, [first])
+  await environment.service(namespace, 'empty', [])
+  await environment.certificate(namespace, 'tls', [TLS])
+  await environment.client.apply(HTTPProxy, {
     metadata: { namespace, name: 'answers' },
     spec: { virtualhost: { fqdn: PROXY }, routes: PROXY_ROUTES },
   })
-  await world.client.apply(HTTPProxy, {
+  await environment.client.apply(HTTPProxy, {
     metadata: { namespace, name: 'cors' },
     spec: {
       virtualhost: {
@@ -130,7 +130,7 @@ async function applyObjects(world: World): Promise<string> {
       routes: [to('one')],
     },
   })
-  await world.client.apply(HTTPProxy, {
+  await environment.client.apply(HTTPProxy, {
     metadata: { namespace, name: 'limited' },
     spec: {
       virtualhost: { fqdn: 'limited.answers.test' },
@@ -143,14 +143,14 @@ async function applyObjects(world: World): Promise<string> {
       ],
     },
   })
-  await world.client.apply(HTTPProxy, {
+  await environment.client.apply(HTTPProxy, {
     metadata: { namespace, name: 'tls' },
     spec: {
       virtualhost: { fqdn: TLS, tls: { secretName: 'tls' } },
       routes: [to('one'), to('two', { ...at('/plain'), permitInsecure: true })],
     },
   })
-  await world.client.apply(Ingress, {
+  await environment.client.apply(Ingress, {
     metadata: { namespace, name: 'answers' },
     spec: {
       rules: [
@@ -169,17 +169,17 @@ async function applyObjects(world: World): Promise<string> {
       ],
     },
   })
-  await world.client.apply(GatewayClass, {
+  await environment.client.apply(GatewayClass, {
     metadata: { name: 'seamark' },
     spec: { controllerName: 'seamark.io/gateway-controller' },
   })
-  await world.client.apply(Gateway, {
+  await environment.client.apply(Gateway, {
     metadata: { namespace, name: 'answers' },
     spec: { gatewayClassName: 'seamark', listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }] },
   })
   const refs = (name: string) => ({ backendRefs: [{ name, port: 80 }] })
   const path = (value: string, type = 'PathPrefix') => ({ path: { type, value } })
-  await world.client.apply(HTTPRoute, {
+  await environment.client.apply(HTTPRoute, {
     metadata: { namespace, name: 'answers' },
     spec: {
       parentRefs: [{ name: 'answers' }],
@@ -423,9 +423,9 @@ const ROWS: readonly Row[] = [
 ]
 
 /** Applies the objects and asks every row; all differences at once. */
-export async function checkAnswers(world: World): Promise<void> {
-  const namespace = await applyObjects(world)
-  const [first] = world.backends
+export async function checkAnswers(environment: TestEnvironment): Promise<void> {
+  const namespace = await applyObjects(environment)
+  const [first] = environment.backends
   if (first === undefined) throw new Error('a backend')
   let attempts = 0
   first.behave = (request, respond) => {
@@ -435,18 +435,18 @@ export async function checkAnswers(world: World): Promise<void> {
     else respond(url.startsWith('/noretry') ? 503 : 200)
   }
   try {
-    await world.expectStatus(get(ROUTE, '/'), 200)
-    await world.expectStatus(get(INGRESS, '/seg'), 200)
-    await world.eventually(async () => {
-      equal((await world.ask({ host: TLS, isTls: true })).status, 200)
+    await environment.expectStatus(get(ROUTE, '/'), 200)
+    await environment.expectStatus(get(INGRESS, '/seg'), 200)
+    await environment.eventually(async () => {
+      equal((await environment.ask({ host: TLS, isTls: true })).status, 200)
     })
     const differences: string[] = []
     for (const row of ROWS) {
-      const found = compare(row, await world.ask(row.ask))
+      const found = compare(row, await environment.ask(row.ask))
       if (found.length > 0) differences.push(`${row.name} (${row.ask.host}${row.ask.path ?? '/'}): ${found.join('; ')}`)
     }
     deepEqual(differences, [])
-    await checkShares(world, namespace)
+    await checkShares(environment, namespace)
   } finally {
     first.behave = undefined
   }
@@ -471,19 +471,19 @@ function compare(row: Row, answer: Answer): string[] {
 }
 
 /** What takes more than one request: weights, mirrors, rate limits and session affinity. */
-async function checkShares(world: World, namespace: string): Promise<void> {
-  const third = world.backends[2]
+async function checkShares(environment: TestEnvironment, namespace: string): Promise<void> {
+  const third = environment.backends[2]
   const mirrored = async () => third?.requests.filter(({ path }) => path === '/mirror/x').length
-  equal((await world.ask(get(PROXY, '/mirror/x'))).seen?.backend, 'pod-2')
-  await world.eventually(async () => equal(await mirrored(), 1))
+  equal((await environment.ask(get(PROXY, '/mirror/x'))).seen?.backend, 'pod-2')
+  await environment.eventually(async () => equal(await mirrored(), 1))
   const copy = third?.requests.find(({ path }) => path === '/mirror/x')
   equal(copy?.headers.host, `${PROXY}-shadow`)
 
-  const limited = await Promise.all([1, 2, 3].map(async () => world.ask(get('limited.answers.test', '/limited'))))
+  const limited = await Promise.all([1, 2, 3].map(async () => environment.ask(get('limited.answers.test', '/limited'))))
   deepEqual(limited.map(({ status }) => String(status)).toSorted(), ['200', '429', '429'])
-  equal((await world.ask(get('limited.answers.test', '/'))).status, 200)
+  equal((await environment.ask(get('limited.answers.test', '/'))).status, 200)
 
-  await world.client.apply(HTTPProxy, {
+  await environment.client.apply(HTTPProxy, {
     metadata: { namespace, name: 'shares' },
     spec: {
       virtualhost: { fqdn: 'shares.answers.test' },
@@ -497,11 +497,11 @@ async function checkShares(world: World, namespace: string): Promise<void> {
       ],
     },
   })
-  await world.expectStatus(get('shares.answers.test', '/'), 200)
+  await environment.expectStatus(get('shares.answers.test', '/'), 200)
   const counts: Record<string, number> = {}
   for (let round = 0; round < 20; round++) {
     const answers = await Promise.all(
-      Array.from({ length: 50 }, async () => world.ask(get('shares.answers.test', '/'))),
+      Array.from({ length: 50 }, async () => environment.ask(get('shares.answers.test', '/'))),
     )
     for (const { seen } of answers) counts[seen?.backend ?? ''] = (counts[seen?.backend ?? ''] ?? 0) + 1
   }

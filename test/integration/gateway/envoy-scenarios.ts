@@ -7,19 +7,19 @@ import { join } from 'node:path'
 import { HTTPProxy } from '@seamark/kube/contour'
 import { BUSY_PORT_SCENARIO } from './port-scenarios.ts'
 import type { Scenario } from './scenarios.ts'
-import type { World } from './world.ts'
+import type { TestEnvironment } from './test-environment.ts'
 
-const folderOf = (world: World): string =>
-  world.gatewayFlags.find((flag) => flag.startsWith('--envoy-directory='))?.split('=')[1] ?? ''
+const folderOf = (environment: TestEnvironment): string =>
+  environment.gatewayFlags.find((flag) => flag.startsWith('--envoy-directory='))?.split('=')[1] ?? ''
 
-const pidOf = (world: World): number =>
-  (JSON.parse(readFileSync(join(folderOf(world), 'envoy.json'), 'utf8')) as { pid: number }).pid
+const pidOf = (environment: TestEnvironment): number =>
+  (JSON.parse(readFileSync(join(folderOf(environment), 'envoy.json'), 'utf8')) as { pid: number }).pid
 
 /** Counters of Envoy by name. */
-async function statsOf(world: World, filter: string): Promise<Record<string, number>> {
+async function statsOf(environment: TestEnvironment, filter: string): Promise<Record<string, number>> {
   const body = await new Promise<string>((resolve, reject) => {
     const call = request(
-      { socketPath: join(folderOf(world), 'admin.sock'), path: `/stats?filter=${encodeURIComponent(filter)}` },
+      { socketPath: join(folderOf(environment), 'admin.sock'), path: `/stats?filter=${encodeURIComponent(filter)}` },
       (response) => {
         let text = ''
         response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
@@ -39,9 +39,9 @@ async function statsOf(world: World, filter: string): Promise<Record<string, num
 
 const UPDATES = String.raw`(cds|lds|rds\.ingress_http)\.update_(success|rejected)$`
 
-async function route(world: World, namespace: string, name: string): Promise<void> {
-  await world.service(namespace, name)
-  await world.client.apply(HTTPProxy, {
+async function route(environment: TestEnvironment, namespace: string, name: string): Promise<void> {
+  await environment.service(namespace, name)
+  await environment.client.apply(HTTPProxy, {
     metadata: { namespace, name },
     spec: { virtualhost: { fqdn: `${name}.example.test` }, routes: [{ services: [{ name, port: 80 }] }] },
   })
@@ -59,8 +59,8 @@ function isAlive(pid: number): boolean {
 export const ENVOY_SCENARIOS: readonly Scenario[] = [
   {
     name: 'no configuration of these scenarios was rejected',
-    async run(world) {
-      const stats = await statsOf(world, 'update_rejected$')
+    async run(environment) {
+      const stats = await statsOf(environment, 'update_rejected$')
       notEqual(Object.keys(stats).length, 0)
       deepEqual(
         Object.entries(stats).filter(([, count]) => count > 0),
@@ -70,20 +70,20 @@ export const ENVOY_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'the control plane is killed under load and started again: no failed request, no configuration sent again',
-    async run(world) {
-      const namespace = await world.namespace()
-      await world.stopGateway()
-      const first = await world.spawnGateway()
-      await route(world, namespace, 'killed')
-      await world.expectStatus({ host: 'killed.example.test' }, 200)
-      const pid = pidOf(world)
+    async run(environment) {
+      const namespace = await environment.namespace()
+      await environment.stopGateway()
+      const first = await environment.spawnGateway()
+      await route(environment, namespace, 'killed')
+      await environment.expectStatus({ host: 'killed.example.test' }, 200)
+      const pid = pidOf(environment)
       const progress = { isOver: false }
       const statuses: number[] = []
       const load = Promise.all(
         [1, 2, 3, 4].map(async () => {
           while (!progress.isOver) {
             statuses.push(
-              await world.ask({ host: 'killed.example.test' }).then(
+              await environment.ask({ host: 'killed.example.test' }).then(
                 (answer) => answer.status,
                 () => 0,
               ),
@@ -91,24 +91,24 @@ export const ENVOY_SCENARIOS: readonly Scenario[] = [
           }
         }),
       )
-      const before = await statsOf(world, UPDATES)
+      const before = await statsOf(environment, UPDATES)
       first.kill('SIGKILL')
       await once(first, 'exit')
       const atDeath = statuses.length
-      await world.eventually(async () => {
-        equal((await statsOf(world, 'control_plane.connected_state'))['control_plane.connected_state'], 0)
+      await environment.eventually(async () => {
+        equal((await statsOf(environment, 'control_plane.connected_state'))['control_plane.connected_state'], 0)
         equal(statuses.length > atDeath + 200, true)
       })
-      const addresses = [world.http, world.https]
-      const second = await world.spawnGateway()
-      await world.eventually(async () => {
-        equal((await statsOf(world, 'control_plane.connected_state'))['control_plane.connected_state'], 1)
+      const addresses = [environment.http, environment.https]
+      const second = await environment.spawnGateway()
+      await environment.eventually(async () => {
+        equal((await statsOf(environment, 'control_plane.connected_state'))['control_plane.connected_state'], 1)
       })
-      equal(pidOf(world), pid, 'the running Envoy is taken over')
-      deepEqual([world.http, world.https], addresses)
-      await route(world, namespace, 'after')
-      await world.expectStatus({ host: 'after.example.test' }, 200)
-      const after = await statsOf(world, UPDATES)
+      equal(pidOf(environment), pid, 'the running Envoy is taken over')
+      deepEqual([environment.http, environment.https], addresses)
+      await route(environment, namespace, 'after')
+      await environment.expectStatus({ host: 'after.example.test' }, 200)
+      const after = await statsOf(environment, UPDATES)
       const changes = Object.fromEntries(Object.entries(after).map(([key, count]) => [key, count - (before[key] ?? 0)]))
       // The one new host: its cluster and its route, and nothing for what Envoy had already.
       deepEqual(changes, {
@@ -129,16 +129,16 @@ export const ENVOY_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'an Envoy that dies is started again, with the whole configuration',
-    async run(world) {
-      const namespace = await world.namespace()
-      await route(world, namespace, 'revived')
-      await world.startGateway('--http-listen=127.0.0.1:18080', '--https-listen=127.0.0.1:18443')
-      await world.expectStatus({ host: 'revived.example.test' }, 200)
-      const pid = pidOf(world)
+    async run(environment) {
+      const namespace = await environment.namespace()
+      await route(environment, namespace, 'revived')
+      await environment.startGateway('--http-listen=127.0.0.1:18080', '--https-listen=127.0.0.1:18443')
+      await environment.expectStatus({ host: 'revived.example.test' }, 200)
+      const pid = pidOf(environment)
       process.kill(pid, 'SIGKILL')
-      await world.eventually(async () => {
-        notEqual(pidOf(world), pid)
-        equal((await world.ask({ host: 'revived.example.test' })).status, 200)
+      await environment.eventually(async () => {
+        notEqual(pidOf(environment), pid)
+        equal((await environment.ask({ host: 'revived.example.test' })).status, 200)
       })
     },
   },

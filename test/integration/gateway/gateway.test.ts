@@ -1,6 +1,6 @@
 /**
  * `seamark gateway` on the embedded API server and on a real one, with the built-in proxy and with Envoy. Each suite runs in a network namespace of its own, which
- * ends with its processes (world.ts).
+ * ends with its processes (test-environment.ts).
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { needs } from '@seamark/kit'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { ENVOY_SCENARIOS } from './envoy-scenarios.ts'
 import { BUILT_IN_SCENARIOS, SCENARIOS } from './scenarios.ts'
-import { POD_ADDRESSES } from './world.ts'
+import { POD_ADDRESSES } from './test-environment.ts'
 
 /** A container may have the program and not the right. */
 const canUnshare = needs('unshare', 'ip') && spawnSync('unshare', ['--net', 'true']).status === 0

@@ -3,24 +3,24 @@ import { deepEqual, equal, rejects } from 'node:assert/strict'
 import { createServer, type AddressInfo } from 'node:net'
 import { Gateway, GatewayClass, HTTPRoute } from '@seamark/kube/gateway-api'
 import type { Scenario } from './scenarios.ts'
-import type { World } from './world.ts'
+import type { TestEnvironment } from './test-environment.ts'
 
 const PORTS = { plain: 8_081, secure: 8_444 }
 
-async function gatewayOf(world: World, namespace: string, listeners: object[]): Promise<void> {
-  await world.client.apply(GatewayClass, {
+async function gatewayOf(environment: TestEnvironment, namespace: string, listeners: object[]): Promise<void> {
+  await environment.client.apply(GatewayClass, {
     metadata: { name: 'seamark' },
     spec: { controllerName: 'seamark.io/gateway-controller' },
   })
-  await world.client.apply(Gateway, {
+  await environment.client.apply(Gateway, {
     metadata: { namespace, name: 'ports' },
     spec: { gatewayClassName: 'seamark', listeners: listeners as never },
   })
 }
 
 /** `NAME Accepted=… Programmed=…`, with the reason of what is false. */
-async function listenersOf(world: World, namespace: string): Promise<string[]> {
-  const { status } = await world.client.get(Gateway, `${namespace}/ports`)
+async function listenersOf(environment: TestEnvironment, namespace: string): Promise<string[]> {
+  const { status } = await environment.client.get(Gateway, `${namespace}/ports`)
   return (status?.listeners ?? []).map(({ name, conditions }) => {
     const shown = (type: string) => {
       const found = conditions.find((each) => each.type === type)
@@ -34,23 +34,23 @@ const served = (name: string) => `${name} Accepted=True Programmed=True`
 
 export const PORT_SCENARIO: Scenario = {
   name: 'every port of a Gateway is served with its own routes, and closed when its listener is gone',
-  async run(world) {
-    const namespace = await world.namespace()
-    const [first, second, third] = world.backends
+  async run(environment) {
+    const namespace = await environment.namespace()
+    const [first, second, third] = environment.backends
     if (first === undefined || second === undefined || third === undefined) throw new Error('three backends')
-    await world.service(namespace, 'one', [first])
-    await world.service(namespace, 'two', [second])
-    await world.service(namespace, 'three', [third])
-    await world.certificate(namespace, 'tls', ['ports.example.test'])
+    await environment.service(namespace, 'one', [first])
+    await environment.service(namespace, 'two', [second])
+    await environment.service(namespace, 'three', [third])
+    await environment.certificate(namespace, 'tls', ['ports.example.test'])
     const main = { name: 'http', port: 80, protocol: 'HTTP' }
-    await gatewayOf(world, namespace, [
+    await gatewayOf(environment, namespace, [
       main,
       { name: 'plain', port: PORTS.plain, protocol: 'HTTP' },
       { name: 'secure', port: 443, protocol: 'HTTPS', tls: { certificateRefs: [{ name: 'tls' }] } },
       { name: 'other', port: PORTS.secure, protocol: 'HTTPS', tls: { certificateRefs: [{ name: 'tls' }] } },
     ])
     const route = async (name: string, sectionName: string, service: string) =>
-      world.client.create(HTTPRoute, {
+      environment.client.create(HTTPRoute, {
         metadata: { namespace, name },
         spec: {
           parentRefs: [{ name: 'ports', sectionName }],
@@ -63,48 +63,50 @@ export const PORT_SCENARIO: Scenario = {
     await route('other', 'other', 'three')
 
     const host = 'ports.example.test'
-    equal((await world.expectStatus({ host }, 200)).seen?.backend, 'pod-1')
-    equal((await world.expectStatus({ host, port: PORTS.plain }, 200)).seen?.backend, 'pod-2')
-    equal((await world.expectStatus({ host, port: PORTS.secure, isTls: true }, 200)).seen?.backend, 'pod-3')
+    equal((await environment.expectStatus({ host }, 200)).seen?.backend, 'pod-1')
+    equal((await environment.expectStatus({ host, port: PORTS.plain }, 200)).seen?.backend, 'pod-2')
+    equal((await environment.expectStatus({ host, port: PORTS.secure, isTls: true }, 200)).seen?.backend, 'pod-3')
     // Another host is not served there, and no route of an Ingress or HTTPProxy is.
-    equal((await world.ask({ host: 'shop.example.test', port: PORTS.plain })).status, 404)
-    await world.eventually(async () =>
-      deepEqual(await listenersOf(world, namespace), ['http', 'plain', 'secure', 'other'].map(served)),
+    equal((await environment.ask({ host: 'shop.example.test', port: PORTS.plain })).status, 404)
+    await environment.eventually(async () =>
+      deepEqual(await listenersOf(environment, namespace), ['http', 'plain', 'secure', 'other'].map(served)),
     )
 
-    await gatewayOf(world, namespace, [main])
-    await world.eventually(async () => rejects(world.ask({ host, port: PORTS.plain }), { code: 'ECONNREFUSED' }))
-    await world.eventually(async () =>
-      rejects(world.ask({ host, port: PORTS.secure, isTls: true }), { code: 'ECONNREFUSED' }),
+    await gatewayOf(environment, namespace, [main])
+    await environment.eventually(async () =>
+      rejects(environment.ask({ host, port: PORTS.plain }), { code: 'ECONNREFUSED' }),
     )
-    equal((await world.ask({ host })).status, 200)
-    await world.client.delete(Gateway, `${namespace}/ports`)
+    await environment.eventually(async () =>
+      rejects(environment.ask({ host, port: PORTS.secure, isTls: true }), { code: 'ECONNREFUSED' }),
+    )
+    equal((await environment.ask({ host })).status, 200)
+    await environment.client.delete(Gateway, `${namespace}/ports`)
   },
 }
 
 export const BUSY_PORT_SCENARIO: Scenario = {
   name: 'a port that another process uses is a condition of its listener; the other listeners are served',
-  async run(world) {
-    const namespace = await world.namespace()
+  async run(environment) {
+    const namespace = await environment.namespace()
     const other = createServer()
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
     const { port } = other.address() as AddressInfo
     try {
-      await gatewayOf(world, namespace, [
+      await gatewayOf(environment, namespace, [
         { name: 'http', port: 80, protocol: 'HTTP' },
         { name: 'busy', port, protocol: 'HTTP' },
         { name: 'free', port: PORTS.plain, protocol: 'HTTP' },
       ])
-      await world.eventually(async () =>
-        deepEqual(await listenersOf(world, namespace), [
+      await environment.eventually(async () =>
+        deepEqual(await listenersOf(environment, namespace), [
           served('http'),
           'busy Accepted=False PortUnavailable Programmed=False Invalid',
           served('free'),
         ]),
       )
-      equal((await world.ask({ host: 'none.example.test', port: PORTS.plain })).status, 404)
+      equal((await environment.ask({ host: 'none.example.test', port: PORTS.plain })).status, 404)
     } finally {
-      await world.client.delete(Gateway, `${namespace}/ports`)
+      await environment.client.delete(Gateway, `${namespace}/ports`)
       await new Promise((resolve) => other.close(resolve))
     }
   },

@@ -13,7 +13,7 @@ import { findProgram } from '@seamark/kit'
 import { gatewayClassCrd } from './crds.ts'
 import { ENVOY_SCENARIOS } from './envoy-scenarios.ts'
 import { BUILT_IN_SCENARIOS, SCENARIOS } from './scenarios.ts'
-import { World } from './world.ts'
+import { TestEnvironment } from './test-environment.ts'
 
 const definitions = [...crds(), ...gatewayClassCrd()]
 
@@ -37,23 +37,23 @@ const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
 const file = join(folder, 'kubeconfig')
 writeFileSync(file, kubeconfig, { mode: 0o600 })
 const cluster = connect(configFromText(kubeconfig), { fieldManager: 'user' })
-const world = await World.start(cluster.client, file)
+const environment = await TestEnvironment.start(cluster.client, file)
 if (dataPlane === 'envoy')
-  world.gatewayFlags = [`--envoy=${findProgram('envoy') ?? ''}`, `--envoy-directory=${join(folder, 'envoy')}`]
+  environment.gatewayFlags = [`--envoy=${findProgram('envoy') ?? ''}`, `--envoy-directory=${join(folder, 'envoy')}`]
 try {
-  await world.startGateway()
+  await environment.startGateway()
   for (const { name, run } of dataPlane === 'envoy' ? [...SCENARIOS, ...ENVOY_SCENARIOS] : BUILT_IN_SCENARIOS) {
     let error: string | undefined
     try {
-      await run(world)
+      await run(environment)
     } catch (caught) {
       error = caught instanceof Error ? (caught.stack ?? caught.message) : String(caught)
     }
     process.stdout.write(`${JSON.stringify({ name, ...(error !== undefined && { error }) })}\n`)
   }
 } finally {
-  await world.stopGateway()
-  world.close()
+  await environment.stopGateway()
+  environment.close()
   await cluster.close()
   await started.stop()
   rmSync(folder, { recursive: true })

@@ -2,6 +2,7 @@
  * Every fleet scenario with a crash at every write: before it is sent, and carried out without a response. With
  * SEAMARK_CRASHES=all at every one, as in CI; else at a few.
  */
+import { isThorough } from '@seamark/kit'
 import { manager, messageOf } from '@seamark/kube'
 import { describe, expect, it } from 'vitest'
 import { describeFailure, type Failure } from '../explore.ts'
@@ -16,7 +17,7 @@ import type { Run } from '../simulation.ts'
 type Crash = Extract<Plan, { kind: 'crash' }>
 
 /** Of each scenario, unless all are asked for. */
-const SHORT_CRASHES = 4
+const SHORT_CRASHES = 2
 /** A failure names its run; more are not needed to be red. */
 const MAX_FAILURES = 3
 
@@ -34,9 +35,9 @@ function chooseCrashes(writes: number): Crash[] {
   const all = Array.from({ length: writes }, (_, index) => index + 1).flatMap((at): Crash[] =>
     (['before', 'unanswered'] as const).map((point) => ({ kind: 'crash', at, point })),
   )
-  const { PLAN, SEAMARK_CRASHES } = process.env
+  const { PLAN } = process.env
   if (PLAN !== undefined) return all.filter((crash) => planName(crash) === PLAN)
-  if (SEAMARK_CRASHES === 'all') return all
+  if (isThorough) return all
   const step = Math.max(1, Math.floor(all.length / SHORT_CRASHES))
   return all.filter((_, index) => index % step === step - 1)
 }

@@ -152,6 +152,7 @@ export const fleetScenarios: readonly FleetScenario[] = [
     async run(bench) {
       await using _app = bench.fleet.run()
       await serve(bench, 'eu1', 'us1')
+      await bench.expectLeaves('eu1 Active, us1 Active')
       const heal = bench.fleet.partition('hub', 'both')
       await bench.drain('us1')
       await bench.fleet.pass(10 * MINUTE_MS)
@@ -164,10 +165,10 @@ export const fleetScenarios: readonly FleetScenario[] = [
   },
   {
     title: 'F11: the hub carries out requests and no response returns, while a cluster is drained',
-    // The objects that a lost response created are found by the next list: how often a write was tried differs.
     async run(bench) {
       await using _app = bench.fleet.run()
       await serve(bench, 'eu1', 'us1')
+      await bench.expectLeaves('eu1 Active, us1 Active')
       const heal = bench.fleet.partition('hub', 'responses')
       await bench.drain('us1')
       await bench.fleet.pass(5 * MINUTE_MS)

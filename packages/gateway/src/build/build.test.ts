@@ -696,7 +696,7 @@ describe('properties', () => {
       },
     }),
   ]
-  const worlds = fc
+  const fixtures = fc
     .uniqueArray(fc.oneof(proxies, ingresses, services, httpRoutes), {
       selector: ({ kind, metadata }) => `${kind} ${metadata.namespace}/${metadata.name}`,
       maxLength: 12,
@@ -714,9 +714,9 @@ describe('properties', () => {
     let before = run()
     for (const some of sequence) {
       // The last version of an object counts; versions of earlier builds come back.
-      const world = [...constant, ...new Map(some.map((each) => [`${each.kind} ${keyOf(each)}`, each])).values()]
-      const next = runAfter(before, world)
-      expect(parts(next)).toBe(parts(runAfter(before, structuredClone(world))))
+      const fixture = [...constant, ...new Map(some.map((each) => [`${each.kind} ${keyOf(each)}`, each])).values()]
+      const next = runAfter(before, fixture)
+      expect(parts(next)).toBe(parts(runAfter(before, structuredClone(fixture))))
       before = next
     }
   }
@@ -783,7 +783,7 @@ describe('properties', () => {
   })
 
   it('the order of the objects changes no byte', () => {
-    const shuffled = worlds.chain((all) =>
+    const shuffled = fixtures.chain((all) =>
       fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length })),
     )
     fc.assert(
@@ -801,7 +801,7 @@ describe('properties', () => {
       object('Gateway', 'far/away', { spec: { gatewayClassName: 'other', listeners: [] } }),
     ]
     fc.assert(
-      fc.property(worlds, (all) => {
+      fc.property(fixtures, (all) => {
         expect(bytes([...all, ...strangers])).toBe(bytes(all))
       }),
     )

@@ -28,7 +28,7 @@ function hostOf(resource: Resource | undefined): string {
 }
 
 /** A session with a scripted client. */
-class World {
+class Fixture {
   readonly clock: FakeClock = fakeClock()
   readonly sent: SessionResponse[] = []
   readonly accepted: string[] = []
@@ -106,212 +106,212 @@ const BASE = {
 }
 
 /** A client that has the base configuration and acknowledged it. */
-function connected(variant: 'delta' | 'state-of-the-world' = 'delta', options: SessionOptions = {}): World {
-  const world = new World(variant, options)
-  world.publish(BASE)
+function connected(variant: 'delta' | 'state-of-the-world' = 'delta', options: SessionOptions = {}): Fixture {
+  const fixture = new Fixture(variant, options)
+  fixture.publish(BASE)
   for (const [type, names] of [
     ['cluster', []],
     ['endpoints', ['a']],
     ['listener', []],
     ['route', ['r']],
   ] as const) {
-    world.subscribe(type, [...names])
-    world.answer(type, undefined, [...names])
+    fixture.subscribe(type, [...names])
+    fixture.answer(type, undefined, [...names])
   }
-  expect(world.take()).toEqual(['cluster +a', 'endpoints +a', 'listener +http', 'route +r'])
-  return world
+  expect(fixture.take()).toEqual(['cluster +a', 'endpoints +a', 'listener +http', 'route +r'])
+  return fixture
 }
 
 describe.each(['delta', 'state-of-the-world'] as const)('a session, %s', (variant) => {
   it('sends nothing while nothing changes', () => {
-    const world = connected(variant)
-    world.publish({ ...BASE, cluster: [cluster('a')] })
-    expect(world.take()).toEqual([])
+    const fixture = connected(variant)
+    fixture.publish({ ...BASE, cluster: [cluster('a')] })
+    expect(fixture.take()).toEqual([])
   })
 
   it('sends a changed route only after the cluster and the endpoints that it may refer to were acknowledged', () => {
-    const world = connected(variant)
-    world.publish({
+    const fixture = connected(variant)
+    fixture.publish({
       cluster: [cluster('a'), cluster('b')],
       endpoints: [endpoints('a'), endpoints('b')],
       listener: [listener('http', 'changed')],
       route: [route('r', 'two')],
     })
-    expect(world.take()).toEqual([variant === 'delta' ? 'cluster +b' : 'cluster +a +b'])
-    world.answer('cluster')
-    expect(world.take()).toEqual([])
-    world.subscribe('endpoints', variant === 'delta' ? ['b'] : ['a', 'b'], {}, '2')
-    expect(world.take()).toEqual(['endpoints +b'])
-    world.answer('endpoints', undefined, ['a', 'b'])
-    expect(world.take()).toEqual(['listener +http'])
-    world.answer('listener')
-    expect(world.take()).toEqual(['route +r'])
+    expect(fixture.take()).toEqual([variant === 'delta' ? 'cluster +b' : 'cluster +a +b'])
+    fixture.answer('cluster')
+    expect(fixture.take()).toEqual([])
+    fixture.subscribe('endpoints', variant === 'delta' ? ['b'] : ['a', 'b'], {}, '2')
+    expect(fixture.take()).toEqual(['endpoints +b'])
+    fixture.answer('endpoints', undefined, ['a', 'b'])
+    expect(fixture.take()).toEqual(['listener +http'])
+    fixture.answer('listener')
+    expect(fixture.take()).toEqual(['route +r'])
   })
 
   it('does not wait forever for a client that never asks for the endpoints', async () => {
-    const world = connected(variant, { gateMs: 1_000 })
-    world.publish({
+    const fixture = connected(variant, { gateMs: 1_000 })
+    fixture.publish({
       ...BASE,
       cluster: [cluster('a'), cluster('b')],
       endpoints: [endpoints('a'), endpoints('b')],
       route: [route('r', 'two')],
     })
-    world.answer('cluster')
-    world.take()
-    await world.clock.advance(999)
-    expect(world.take()).toEqual([])
-    await world.clock.advance(1)
-    expect(world.take()).toEqual(['route +r'])
+    fixture.answer('cluster')
+    fixture.take()
+    await fixture.clock.advance(999)
+    expect(fixture.take()).toEqual([])
+    await fixture.clock.advance(1)
+    expect(fixture.take()).toEqual(['route +r'])
   })
 
   it('removes a cluster only when the routes without it were acknowledged and the delay is over', async () => {
-    const world = connected(variant, { removalDelayMs: 5_000 })
-    world.publish({
+    const fixture = connected(variant, { removalDelayMs: 5_000 })
+    fixture.publish({
       cluster: [cluster('b')],
       endpoints: [endpoints('b')],
       listener: [listener('http')],
       route: [route('r', 'two')],
     })
     // State of the world: the old cluster stays part of the response.
-    expect(world.take()).toEqual([variant === 'delta' ? 'cluster +b' : 'cluster +b +a'])
-    world.answer('cluster')
-    world.subscribe('endpoints', variant === 'delta' ? ['b'] : ['a', 'b'], {}, '2')
-    world.answer('endpoints', undefined, ['a', 'b'])
-    expect(world.take()).toEqual(['endpoints +b', 'route +r'])
-    await world.clock.advance(60_000)
-    expect(world.take(), 'the route is not acknowledged').toEqual([])
-    world.answer('route', undefined, ['r'])
-    await world.clock.advance(4_999)
-    expect(world.take()).toEqual([])
-    await world.clock.advance(1)
-    expect(world.take()).toEqual([variant === 'delta' ? 'cluster -a' : 'cluster +b'])
+    expect(fixture.take()).toEqual([variant === 'delta' ? 'cluster +b' : 'cluster +b +a'])
+    fixture.answer('cluster')
+    fixture.subscribe('endpoints', variant === 'delta' ? ['b'] : ['a', 'b'], {}, '2')
+    fixture.answer('endpoints', undefined, ['a', 'b'])
+    expect(fixture.take()).toEqual(['endpoints +b', 'route +r'])
+    await fixture.clock.advance(60_000)
+    expect(fixture.take(), 'the route is not acknowledged').toEqual([])
+    fixture.answer('route', undefined, ['r'])
+    await fixture.clock.advance(4_999)
+    expect(fixture.take()).toEqual([])
+    await fixture.clock.advance(1)
+    expect(fixture.take()).toEqual([variant === 'delta' ? 'cluster -a' : 'cluster +b'])
   })
 
   it('keeps a cluster that comes back within the delay, and delays its next removal again', async () => {
-    const world = connected(variant, { removalDelayMs: 5_000 })
+    const fixture = connected(variant, { removalDelayMs: 5_000 })
     const without = { ...BASE, cluster: [], endpoints: [] }
-    world.publish(without)
-    await world.clock.advance(4_000)
-    world.publish(BASE)
-    await world.clock.advance(10_000)
-    expect(world.take()).toEqual([])
-    world.publish(without)
-    await world.clock.advance(4_000)
-    expect(world.take()).toEqual([])
-    await world.clock.advance(1_000)
-    expect(world.take()).toEqual([variant === 'delta' ? 'cluster -a' : 'cluster'])
+    fixture.publish(without)
+    await fixture.clock.advance(4_000)
+    fixture.publish(BASE)
+    await fixture.clock.advance(10_000)
+    expect(fixture.take()).toEqual([])
+    fixture.publish(without)
+    await fixture.clock.advance(4_000)
+    expect(fixture.take()).toEqual([])
+    await fixture.clock.advance(1_000)
+    expect(fixture.take()).toEqual([variant === 'delta' ? 'cluster -a' : 'cluster'])
   })
 
   it('reports a rejection by the names in its message, and sends the next version only', () => {
-    const world = connected(variant)
-    world.publish({ ...BASE, cluster: [cluster('a'), cluster('bad'), cluster('good')] })
-    world.take()
-    world.answer('cluster', 'Error adding/updating cluster(s) bad: no')
-    expect(world.rejected).toEqual(['cluster bad: Error adding/updating cluster(s) bad: no'])
-    world.session.pump()
-    expect(world.take()).toEqual([])
-    world.publish({ ...BASE, cluster: [cluster('a'), cluster('bad', 'fixed'), cluster('good')] })
-    expect(world.take()).toEqual([variant === 'delta' ? 'cluster +bad' : 'cluster +a +bad +good'])
-    world.accepted.length = 0
-    world.answer('cluster')
-    expect(world.accepted).toContain('cluster bad')
+    const fixture = connected(variant)
+    fixture.publish({ ...BASE, cluster: [cluster('a'), cluster('bad'), cluster('good')] })
+    fixture.take()
+    fixture.answer('cluster', 'Error adding/updating cluster(s) bad: no')
+    expect(fixture.rejected).toEqual(['cluster bad: Error adding/updating cluster(s) bad: no'])
+    fixture.session.pump()
+    expect(fixture.take()).toEqual([])
+    fixture.publish({ ...BASE, cluster: [cluster('a'), cluster('bad', 'fixed'), cluster('good')] })
+    expect(fixture.take()).toEqual([variant === 'delta' ? 'cluster +bad' : 'cluster +a +bad +good'])
+    fixture.accepted.length = 0
+    fixture.answer('cluster')
+    expect(fixture.accepted).toContain('cluster bad')
   })
 
   it('does not hold routes back for the endpoints of a cluster that was rejected', () => {
-    const world = connected(variant)
-    world.publish({
+    const fixture = connected(variant)
+    fixture.publish({
       ...BASE,
       cluster: [cluster('a'), cluster('bad')],
       endpoints: [endpoints('a'), endpoints('bad')],
       route: [route('r', 'two')],
     })
-    world.take()
-    world.answer('cluster', 'cluster bad is wrong')
-    expect(world.take()).toEqual(['route +r'])
+    fixture.take()
+    fixture.answer('cluster', 'cluster bad is wrong')
+    expect(fixture.take()).toEqual(['route +r'])
   })
 
   it('has one response of a type outstanding, and then sends the newest state at once', () => {
-    const world = connected(variant)
-    for (let port = 2; port < 500; port++) world.publish({ ...BASE, endpoints: [endpoints('a', port)] })
-    expect(world.take()).toEqual(['endpoints +a'])
-    world.publish({ ...BASE, endpoints: [endpoints('a', 600)] })
-    world.answer('endpoints', undefined, ['a'])
-    const [response] = world.sent
+    const fixture = connected(variant)
+    for (let port = 2; port < 500; port++) fixture.publish({ ...BASE, endpoints: [endpoints('a', port)] })
+    expect(fixture.take()).toEqual(['endpoints +a'])
+    fixture.publish({ ...BASE, endpoints: [endpoints('a', 600)] })
+    fixture.answer('endpoints', undefined, ['a'])
+    const [response] = fixture.sent
     expect(response?.resources[0]?.version).toBe(endpoints('a', 600).version)
   })
 
   it('answers a first request also when there is nothing', () => {
-    const world = new World(variant)
-    world.publish({})
-    world.subscribe('cluster')
-    world.subscribe('listener')
-    expect(world.take()).toEqual(['cluster', 'listener'])
+    const fixture = new Fixture(variant)
+    fixture.publish({})
+    fixture.subscribe('cluster')
+    fixture.subscribe('listener')
+    expect(fixture.take()).toEqual(['cluster', 'listener'])
   })
 
   it('stops its timers with the stream', () => {
-    const world = connected(variant)
-    world.publish({ ...BASE, cluster: [], endpoints: [] })
-    world.session.close()
-    expect(world.clock.pending).toBe(0)
+    const fixture = connected(variant)
+    fixture.publish({ ...BASE, cluster: [], endpoints: [] })
+    fixture.session.close()
+    expect(fixture.clock.pending).toBe(0)
   })
 })
 
 describe('a delta session', () => {
   it('sends nothing to a client that has everything from an earlier stream', () => {
-    const world = new World('delta')
-    world.publish(BASE)
+    const fixture = new Fixture('delta')
+    fixture.publish(BASE)
     for (const type of ['cluster', 'endpoints', 'listener', 'route'] as const) {
       const versions = Object.fromEntries(BASE[type].map(({ name, version }) => [name, version]))
-      world.subscribe(type, type === 'cluster' || type === 'listener' ? [] : Object.keys(versions), versions)
+      fixture.subscribe(type, type === 'cluster' || type === 'listener' ? [] : Object.keys(versions), versions)
     }
-    expect(world.take()).toEqual([])
+    expect(fixture.take()).toEqual([])
   })
 
   it('removes, after the delay, a cluster that only an earlier stream had', async () => {
-    const world = new World('delta')
-    world.publish(BASE)
-    world.subscribe('cluster', [], { a: cluster('a').version, old: 'x' })
-    expect(world.take()).toEqual([])
-    await world.clock.advance(5_000)
-    expect(world.take()).toEqual(['cluster -old'])
+    const fixture = new Fixture('delta')
+    fixture.publish(BASE)
+    fixture.subscribe('cluster', [], { a: cluster('a').version, old: 'x' })
+    expect(fixture.take()).toEqual([])
+    await fixture.clock.advance(5_000)
+    expect(fixture.take()).toEqual(['cluster -old'])
   })
 
   it('says which subscribed names do not exist, once, and sends them when they do', () => {
-    const world = new World('delta')
-    world.publish({})
-    world.subscribe('route', ['r'])
-    expect(world.take()).toEqual(['route -r'])
-    world.answer('route')
-    world.session.pump()
-    expect(world.take()).toEqual([])
-    world.publish({ route: [route('r')] })
-    expect(world.take()).toEqual(['route +r'])
+    const fixture = new Fixture('delta')
+    fixture.publish({})
+    fixture.subscribe('route', ['r'])
+    expect(fixture.take()).toEqual(['route -r'])
+    fixture.answer('route')
+    fixture.session.pump()
+    expect(fixture.take()).toEqual([])
+    fixture.publish({ route: [route('r')] })
+    expect(fixture.take()).toEqual(['route +r'])
   })
 
   it('keeps a subscribed name that vanishes: routes may still use it', () => {
-    const world = connected()
-    world.publish({ ...BASE, endpoints: [] })
-    expect(world.take()).toEqual([])
+    const fixture = connected()
+    fixture.publish({ ...BASE, endpoints: [] })
+    expect(fixture.take()).toEqual([])
   })
 
   it('answers a name that is subscribed to again', () => {
-    const world = connected()
-    world.subscribe('endpoints', ['a'])
-    expect(world.take()).toEqual(['endpoints +a'])
+    const fixture = connected()
+    fixture.subscribe('endpoints', ['a'])
+    expect(fixture.take()).toEqual(['endpoints +a'])
   })
 })
 
 describe('a state-of-the-world session', () => {
   it('ignores a request that answers an older response', () => {
-    const world = connected('state-of-the-world')
-    world.publish({ ...BASE, endpoints: [endpoints('a', 2), endpoints('b')] })
-    expect(world.take()).toEqual(['endpoints +a'])
-    world.subscribe('endpoints', ['a', 'b'], {}, '2')
-    expect(world.take()).toEqual([])
+    const fixture = connected('state-of-the-world')
+    fixture.publish({ ...BASE, endpoints: [endpoints('a', 2), endpoints('b')] })
+    expect(fixture.take()).toEqual(['endpoints +a'])
+    fixture.subscribe('endpoints', ['a', 'b'], {}, '2')
+    expect(fixture.take()).toEqual([])
   })
 
   it('sends nothing to a client that has this version from an earlier stream, and everything to another', () => {
-    const first = new World('state-of-the-world')
+    const first = new Fixture('state-of-the-world')
     first.publish(BASE)
     first.subscribe('endpoints', ['a'])
     const version = first.sent[0]?.version ?? ''
@@ -319,7 +319,7 @@ describe('a state-of-the-world session', () => {
       [version, []],
       ['another', ['endpoints +a']],
     ] as const) {
-      const second = new World('state-of-the-world')
+      const second = new Fixture('state-of-the-world')
       second.publish(BASE)
       second.subscribe('endpoints', ['a'], { '*': known })
       expect(second.take()).toEqual(expected)
@@ -335,12 +335,12 @@ describe('any sequence of configurations', () => {
         fc.array(fc.uniqueArray(name, { minLength: 1 }), { minLength: 1, maxLength: 8 }),
         fc.boolean(),
         async (steps, isSlow) => {
-          const world = new World('delta')
+          const fixture = new Fixture('delta')
           const has = { cluster: new Set<string>(), endpoints: new Set<string>() }
           let routed: string[] = []
           /** The client: takes every response, acknowledges it, and asks for the endpoints of new clusters. */
           const drain = () => {
-            for (let response = world.sent.shift(); response !== undefined; response = world.sent.shift()) {
+            for (let response = fixture.sent.shift(); response !== undefined; response = fixture.sent.shift()) {
               const { type, resources, removed, nonce } = response
               const names = resources.map((each) => each.name)
               if (type === 'cluster' || type === 'endpoints') {
@@ -349,22 +349,22 @@ describe('any sequence of configurations', () => {
               }
               if (type === 'route' && names.length > 0) routed = hostOf(resources[0]).split(',')
               for (const each of routed) expect([...has.cluster]).toContain(each)
-              world.session.receive({
+              fixture.session.receive({
                 type,
                 nonce,
                 subscription: { kind: 'delta', subscribe: [], unsubscribe: [], initial: {} },
               })
-              if (type === 'cluster' && names.length > 0) world.subscribe('endpoints', names)
+              if (type === 'cluster' && names.length > 0) fixture.subscribe('endpoints', names)
             }
           }
           let last: string[] | undefined
-          world.publish({})
-          world.subscribe('cluster')
-          world.subscribe('listener')
-          world.subscribe('route', ['r'])
+          fixture.publish({})
+          fixture.subscribe('cluster')
+          fixture.subscribe('listener')
+          fixture.subscribe('route', ['r'])
           for (const step of steps) {
             last = step
-            world.publish({
+            fixture.publish({
               cluster: step.map((each) => cluster(each)),
               endpoints: step.map((each) => endpoints(each)),
               route: [route('r', step.join())],
@@ -372,7 +372,7 @@ describe('any sequence of configurations', () => {
             if (!isSlow) drain()
           }
           drain()
-          await world.clock.advance(60_000)
+          await fixture.clock.advance(60_000)
           drain()
           expect([...has.cluster].toSorted()).toEqual((last ?? []).toSorted())
           expect(routed).toEqual(last)

@@ -94,12 +94,12 @@ export class Backend {
   }
 }
 
-export class World {
+export class TestEnvironment {
   readonly client: Client
   readonly kubeconfigFile: string
   readonly authority: Authority
   readonly backends: readonly Backend[]
-  /** Flags of every gateway of this world. */
+  /** Flags of every gateway of this environment. */
   gatewayFlags: readonly string[] = []
   http = { host: '', port: 0 }
   https = { host: '', port: 0 }
@@ -113,11 +113,11 @@ export class World {
     this.backends = backends
   }
 
-  static async start(client: Client, kubeconfigFile: string): Promise<World> {
+  static async start(client: Client, kubeconfigFile: string): Promise<TestEnvironment> {
     const backends = POD_ADDRESSES.map((_, index) => new Backend(`pod-${index + 1}`))
     await Promise.all(backends.map(async (backend, index) => backend.listen(POD_ADDRESSES[index] ?? '')))
     const authority = await createAuthority({ commonName: 'test' })
-    return new World(client, kubeconfigFile, authority, backends)
+    return new TestEnvironment(client, kubeconfigFile, authority, backends)
   }
 
   /** Runs `seamark gateway` until `stopGateway`. */
