@@ -29,7 +29,7 @@ import {
   runApp,
 } from '@seamark/operator'
 import { ingressRoot, planRoot, proberInThisThread } from '@seamark/operator/testing'
-import { answerAsMember, memberKubeconfig } from '../simulation/memory-member.ts'
+import { answerAsMember, memberKubeconfig } from '../simulation/fleet/memory-member.ts'
 import { VirtualClock } from '../simulation/virtual-clock.ts'
 import type { Figure } from './figure.ts'
 import { residentBytes } from './resident.ts'
@@ -121,7 +121,7 @@ async function startServer(definitions: readonly object[]): Promise<Server> {
   }
 }
 
-interface World {
+interface TestEnvironment {
   readonly hub: Server
   readonly members: readonly Server[]
   close(): Promise<void>
@@ -137,10 +137,10 @@ async function until(what: string, isSo: () => Promise<boolean>): Promise<void> 
   }
 }
 
-async function startWorld(
+async function startEnvironment(
   memberCount: number,
   reach: (kubeconfig: string, index: number) => Promise<string> = async (text) => text,
-): Promise<World> {
+): Promise<TestEnvironment> {
   const hub = await startServer([...fleetCrds(), ...loadBalancerCrds(), ...playgroundCrds()])
   const members = await Promise.all(Array.from({ length: memberCount }, async () => startServer([])))
   for (const name of ['manager', 'shop']) await hub.client.create(Namespace, { metadata: { name } })
@@ -191,7 +191,7 @@ async function startWorld(
 
 /** Creates roots and waits until each has a leaf with a phase on every member. */
 async function addRoots(
-  world: World,
+  environment: TestEnvironment,
   from: number,
   to: number,
   annotations: Record<string, string> = {},
@@ -201,33 +201,33 @@ async function addRoots(
       Array.from({ length: Math.min(50, to - index) }, async (_, offset) => {
         const { metadata, ...rest } = rootOf(index + offset)
         const { uid: _uid, ...own } = metadata
-        await world.hub.client.create(Ingress, { metadata: { ...own, annotations }, ...rest })
+        await environment.hub.client.create(Ingress, { metadata: { ...own, annotations }, ...rest })
       }),
     )
   await until(`${to} roots`, async () => {
-    const { items } = await world.hub.client.list(Ingress, {
+    const { items } = await environment.hub.client.list(Ingress, {
       limit: 500,
       namespace: 'shop',
       fieldSelector: `metadata.name=root-${to - 1}`,
     })
     const isPlanned = items.every(({ metadata }) => metadata.annotations?.['seamark.io/summary'] !== undefined)
     if (!isPlanned || annotations['seamark.io/clusters'] !== undefined) return isPlanned
-    const leaves = await world.hub.client.list(LeafIngress)
+    const leaves = await environment.hub.client.list(LeafIngress)
     return (
-      leaves.items.length >= to * world.members.length &&
+      leaves.items.length >= to * environment.members.length &&
       leaves.items.every(({ status }) => status?.phase === 'Applied')
     )
   })
 }
 
 /** From a change of a root to its leaf on each of the members, seconds. */
-async function changeRoot(world: World, index: number, path: string): Promise<number> {
+async function changeRoot(environment: TestEnvironment, index: number, path: string): Promise<number> {
   const start = performance.now()
-  await world.hub.client.patch(Ingress, `shop/root-${index}`, 'json', [
+  await environment.hub.client.patch(Ingress, `shop/root-${index}`, 'json', [
     { op: 'replace', path: '/spec/rules/0/http/paths/0/path', value: path },
   ])
   await Promise.all(
-    world.members.map(async ({ client }) =>
+    environment.members.map(async ({ client }) =>
       until(
         'the change',
         async () => (await client.find(Ingress, `shop/root-${index}`))?.spec?.rules?.[0]?.http?.paths[0]?.path === path,
@@ -239,7 +239,7 @@ async function changeRoot(world: World, index: number, path: string): Promise<nu
 
 async function measureSync(): Promise<number> {
   const relays: Awaited<ReturnType<typeof startRelay>>[] = []
-  const world = await startWorld(10, async (kubeconfig, index) => {
+  const environment = await startEnvironment(10, async (kubeconfig, index) => {
     if (index > 0) return kubeconfig
     const port = /https:\/\/127\.0\.0\.1:(\d+)/.exec(kubeconfig)?.[1] ?? ''
     const relay = await startRelay(Number(port))
@@ -247,15 +247,15 @@ async function measureSync(): Promise<number> {
     return kubeconfig.replace(`127.0.0.1:${port}`, `127.0.0.1:${relay.port}`)
   })
   try {
-    await addRoots(world, 0, 20)
+    await addRoots(environment, 0, 20)
     for (const relay of relays) relay.freeze()
-    const reachable = { ...world, members: world.members.slice(1) }
+    const reachable = { ...environment, members: environment.members.slice(1) }
     const times: number[] = []
     for (let change = 0; change < 100; change++) times.push(await changeRoot(reachable, change % 20, `/v${change}`))
     return times.sort((a, b) => a - b)[98] ?? Number.NaN
   } finally {
     for (const relay of relays) await relay.close()
-    await world.close()
+    await environment.close()
   }
 }
 
@@ -267,7 +267,7 @@ const REST_MS = MINUTE_MS
 const CONVERGE_LIMIT_MS = 60 * MINUTE_MS
 
 /** A manager that leads, its hub and its members in memory and in virtual time; counts writes other than Events and Leases. */
-class MemoryWorld {
+class MemoryEnvironment {
   readonly clock = new VirtualClock()
   readonly hub = memoryCluster('hub', 'contour-plus', this.clock)
   readonly members = new Map<string, MemoryCluster>()
@@ -332,13 +332,14 @@ class MemoryWorld {
 async function measureSteady(): Promise<number> {
   // Loads what a manager loads at its first use: real time must not pass in virtual time.
   await manager({ config: configFromText(memberKubeconfig('none')) })
-  const world = new MemoryWorld()
+  const environment = new MemoryEnvironment()
   const stopping = new AbortController()
   const running = runApp(
     {
-      cluster: world.connect(world.hub),
-      connectMember: (_config, options) => world.connect(world.members.get(options?.name ?? '') ?? world.hub),
-      clock: world.clock,
+      cluster: environment.connect(environment.hub),
+      connectMember: (_config, options) =>
+        environment.connect(environment.members.get(options?.name ?? '') ?? environment.hub),
+      clock: environment.clock,
       namespace: 'manager',
       mode: 'enforce',
       leader: { lease: 'seamark', namespace: 'manager' },
@@ -347,34 +348,34 @@ async function measureSteady(): Promise<number> {
     stopping.signal,
   )
   running.catch(() => undefined)
-  await world.converge()
-  const before = world.writes
+  await environment.converge()
+  const before = environment.writes
   for (const minutes of [2, 5, 3]) {
-    await world.clock.advance(minutes * MINUTE_MS)
-    if (minutes !== 3) world.relist()
+    await environment.clock.advance(minutes * MINUTE_MS)
+    if (minutes !== 3) environment.relist()
   }
   stopping.abort()
-  return world.writes - before
+  return environment.writes - before
 }
 
 async function measureGrowth(): Promise<number> {
-  const world = await startWorld(1)
+  const environment = await startEnvironment(1)
   const cost = async (): Promise<number> => {
     const before = process.cpuUsage()
-    for (let change = 0; change < 40; change++) await changeRoot(world, change, `/g${Math.random()}`)
+    for (let change = 0; change < 40; change++) await changeRoot(environment, change, `/g${Math.random()}`)
     const { user, system } = process.cpuUsage(before)
     return user + system
   }
   try {
-    await addRoots(world, 0, 100)
+    await addRoots(environment, 0, 100)
     await cost()
     const few = await cost()
     // Without leaves: a member takes 20 writes a second, and the roots are what the cost could depend on.
-    await addRoots(world, 100, 10_000, { 'seamark.io/clusters': 'none' })
+    await addRoots(environment, 100, 10_000, { 'seamark.io/clusters': 'none' })
     await cost()
     return (await cost()) / few
   } finally {
-    await world.close()
+    await environment.close()
   }
 }
 

@@ -4,7 +4,7 @@ import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { build, BUILD_DEFAULTS } from '@seamark/gateway'
 import { type Figure, shared } from './figure.ts'
-import { worldOf } from './gateway/objects.ts'
+import { environmentOf } from './gateway/objects.ts'
 import { measureXds, usesEnvoy } from './gateway/xds.ts'
 
 const FLAGS = ['--conditions=source', '--import', 'tsx']
@@ -89,11 +89,11 @@ export const figures: readonly Figure[] = [
     bound: { max: 400 },
     against: '-',
     measure: async (run) => {
-      const world = worldOf(run)
+      const environment = environmentOf(run)
       // Objects of a cache are old: their own garbage collection is not part of a build.
       globalThis.gc?.()
       const started = performance.now()
-      build(world, BUILD_DEFAULTS)
+      build(environment, BUILD_DEFAULTS)
       return performance.now() - started
     },
   },

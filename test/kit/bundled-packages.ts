@@ -53,8 +53,8 @@ export function packageAliases(): { find: RegExp; replacement: string }[] {
 
 const dependenciesStayOutside: Plugin = {
   name: 'dependencies stay outside',
-  setup({ onResolve }) {
-    onResolve({ filter: /^[^./]/ }, ({ path, kind }) =>
+  setup(bundling) {
+    bundling.onResolve({ filter: /^[^./]/ }, ({ path, kind }) =>
       kind === 'entry-point' || path.startsWith('@seamark/') ? undefined : { path, external: true },
     )
   },

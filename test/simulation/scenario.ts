@@ -43,7 +43,7 @@ export interface Write {
 }
 
 /** What invariants and tests read: the store itself, never a cache. */
-export interface World {
+export interface TestEnvironment {
   find(kind: string, key: string): Obj | undefined
   list(kind: string): readonly Obj[]
 }
@@ -51,7 +51,7 @@ export interface World {
 export interface Invariant {
   readonly name: string
   /** Called after every single write; what is wrong, in words, or undefined. */
-  check(world: World, write: Write): string | undefined
+  check(environment: TestEnvironment, write: Write): string | undefined
 }
 
 /** Where a scenario is played. Time passes only when the scenario lets it: `clock.advance`. */

@@ -12,7 +12,7 @@ import type { Obj } from '@seamark/kube/object'
 import { isMasked, maskObject } from './mask.ts'
 import type { Extent, Plan } from './plan.ts'
 import { ProcessHost, type Meter } from './process-host.ts'
-import type { Invariant, Scenario, Stage, World, Write } from './scenario.ts'
+import type { Invariant, Scenario, Stage, TestEnvironment, Write } from './scenario.ts'
 import { seededRandom } from './seeded-random.ts'
 import { VirtualClock } from './virtual-clock.ts'
 
@@ -144,7 +144,7 @@ async function collectionOf(server: ApiServer, object: Obj): Promise<string> {
 function recordWrites({ cluster }: ApiServer, clock: VirtualClock, meter: Meter) {
   const history: Write[] = []
   const violations: Violation[] = []
-  const world = worldOf(cluster)
+  const environment = environmentOf(cluster)
   let lastWriteMs = clock.now()
   let invariants: readonly Invariant[] = []
   let onWrite: ((write: Write) => void) | undefined
@@ -154,7 +154,7 @@ function recordWrites({ cluster }: ApiServer, clock: VirtualClock, meter: Meter)
     history.push(write)
     if (write.isByController) lastWriteMs = clock.now()
     for (const invariant of invariants) {
-      const message = invariant.check(world, write)
+      const message = invariant.check(environment, write)
       if (message !== undefined) violations.push({ invariant: invariant.name, write: write.index, message })
     }
     onWrite(write)
@@ -195,7 +195,7 @@ function isWriting({ writing }: Meter, kind: string, key: string): boolean {
   return false
 }
 
-function worldOf(cluster: Cluster): World {
+function environmentOf(cluster: Cluster): TestEnvironment {
   const list = (kind: string): Obj[] =>
     [...cluster.store.collections()].flatMap((collection) =>
       [...collection.values()].filter((stored) => stored.kind === kind).map((stored) => stored.object as Obj),

@@ -28,11 +28,11 @@ const dataOf = (object: ConfigMap | undefined) => object?.data ?? {}
 
 const neverUnexplained: Invariant = {
   name: 'a child goes only when its source stopped wanting it',
-  check(world, { type, before }) {
+  check(environment, { type, before }) {
     const { source: owner, role } = before?.metadata.labels ?? {}
     if (type !== 'delete' || role !== 'child') return undefined
     const key = dataOf(before)['key'] ?? ''
-    const isWanted = dataOf(world.find('ConfigMap', `default/${owner}`))[key] !== undefined
+    const isWanted = dataOf(environment.find('ConfigMap', `default/${owner}`))[key] !== undefined
     return isWanted ? `${owner} still wants ${key}` : undefined
   },
 }

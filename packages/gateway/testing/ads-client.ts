@@ -116,6 +116,15 @@ export class AdsClient {
     }
   }
 
+  /** Stops reading: responses wait in the stream, unanswered. */
+  pause(): void {
+    this.#stream.pause()
+  }
+
+  resume(): void {
+    this.#stream.resume()
+  }
+
   close(): void {
     this.#stream.on('error', () => undefined)
     this.#stream.cancel()

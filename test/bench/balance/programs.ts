@@ -25,7 +25,7 @@ export async function runProbes(mode: 'bare' | 'ours', ...numbers: number[]): Pr
 }
 
 export interface Report {
-  readonly event: 'decided' | 'settled' | 'idle' | 'stopped'
+  readonly event: 'decided' | 'idle' | 'stopped'
   /** Write requests so far. */
   readonly writes: number
   readonly wallSeconds: number

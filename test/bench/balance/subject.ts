@@ -1,7 +1,7 @@
 /**
  * The subject of the scale figures: `seamark dnslb` with its DNS server, as a child process with
- * `KUBECONFIG DATA_FOLDER WORKER COUNT`. Prints a line of JSON when COUNT load balancers were decided once (`decided`), when
- * every verdict is known and published (`settled`), each time that it wrote nothing for a second (`idle`), and at its end.
+ * `KUBECONFIG DATA_FOLDER WORKER COUNT`. Prints a line of JSON when COUNT load balancers were decided once (`decided`), each time
+ * that it wrote nothing for a second (`idle`), and at its end.
  */
 import { tracingChannel } from 'node:diagnostics_channel'
 import { readFileSync } from 'node:fs'
@@ -88,7 +88,6 @@ await runDnslb(
     clock: systemClock,
     healthTimeoutMs: 120_000,
     startThread: (settings, events) => startWorker(settings, events, pathToFileURL(worker)),
-    onSettled: () => report('settled'),
   },
   stop.signal,
 )

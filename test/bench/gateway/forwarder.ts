@@ -6,7 +6,7 @@ import { Agent, createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
 import { build, BUILD_DEFAULTS, createProxy } from '@seamark/gateway'
-import { worldOf } from './objects.ts'
+import { environmentOf } from './objects.ts'
 
 const [role = '', backendPort = '0'] = process.argv.slice(2)
 const body = Buffer.alloc(1_024, 'x')
@@ -15,10 +15,10 @@ async function start(): Promise<number> {
   if (role === 'proxy') {
     const endpoint = [{ host: '127.0.0.1', port: Number(backendPort) }]
     const proxy = createProxy({ http: { host: '127.0.0.1', port: 0 }, endpoints: () => endpoint })
-    proxy.apply(build(worldOf(), BUILD_DEFAULTS).ir)
+    proxy.apply(build(environmentOf(), BUILD_DEFAULTS).ir)
     let revision = 0
     createInterface({ input: process.stdin }).on('line', () => {
-      proxy.apply(build(worldOf(++revision), BUILD_DEFAULTS).ir)
+      proxy.apply(build(environmentOf(++revision), BUILD_DEFAULTS).ir)
       process.stdout.write('applied\n')
     })
     return (await proxy.listen()).http?.port ?? 0

@@ -3,7 +3,7 @@ import { objectsOf, object, rootProxy, service } from '@seamark/gateway/testing'
 
 export const SERVICES = 5_000
 
-export function worldOf(revision = 0) {
+export function environmentOf(revision = 0) {
   const namespace = (index: number) => `team-${index % 200}`
   const services = Array.from({ length: SERVICES }, (_, index) => service(`${namespace(index)}/svc-${index}`))
   const proxies = Array.from({ length: 5_000 }, (_, index) =>

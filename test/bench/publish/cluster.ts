@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { configFromText, connect, CustomResourceDefinition, Namespace, Service } from '@seamark/kube'
 import { ControlPlane } from '@seamark/kube/testing'
-import { crds } from '../../integration/publish/world.ts'
+import { crds } from '../../integration/publish/test-environment.ts'
 import { ADDRESS, NAMESPACE, SERVICE } from './objects.ts'
 import { start } from './programs.ts'
 

@@ -18,8 +18,8 @@ import {
 import { proberInThisThread } from '@seamark/operator/testing'
 import { afterEach, expect, it } from 'vitest'
 import { freePort } from '../dns/peers.ts'
-import { createNamespace, worldKinds } from '../publish/world.ts'
-import { patience, startBackends } from './backends.ts'
+import { createNamespace, environmentKinds } from '../publish/test-environment.ts'
+import { POLL_OPTIONS, startBackends } from './backends.ts'
 
 const NAME = 'shop.example.test'
 const [EAST, WEST, OFFICE] = ['127.0.0.2', '127.0.0.3', '127.0.0.4'] as const
@@ -35,9 +35,9 @@ afterEach(async () => {
 })
 
 it('weights and regions of healthy endpoints choose the answers in a zone of our own', async () => {
-  const world = await worldKinds[0]!.start()
-  cleanups.push(async () => world[Symbol.asyncDispose]())
-  const { client } = world
+  const environment = await environmentKinds[0]!.start()
+  cleanups.push(async () => environment[Symbol.asyncDispose]())
+  const { client } = environment
   for (const name of ['web', 'seamark']) await createNamespace(client, name)
   if ((await client.find(Namespace, 'kube-system')) === undefined) await createNamespace(client, 'kube-system')
   for (const definition of loadBalancerCrds()) await client.create(CustomResourceDefinition, definition)
@@ -55,7 +55,7 @@ it('weights and regions of healthy endpoints choose the answers in a zone of our
     dataDir: join(folder, 'zones'),
     regionsFile,
   })
-  const app = world.launch('contour-plus', async (cluster, _surroundings, signal) =>
+  const app = environment.launch('contour-plus', async (cluster, _surroundings, signal) =>
     runApp(
       {
         cluster,
@@ -101,10 +101,10 @@ it('weights and regions of healthy endpoints choose the answers in a zone of our
     for (let query = 0; query < 8; query++) for (const value of await ask()) counts[value] = (counts[value] ?? 0) + 1
     return counts
   }
-  await expect.poll(shares, patience).toEqual({ [EAST]: 6, [WEST]: 2 })
+  await expect.poll(shares, POLL_OPTIONS).toEqual({ [EAST]: 6, [WEST]: 2 })
   expect(await ask('198.51.100.0')).toEqual([OFFICE])
   await backends.stop(OFFICE)
   await backends.stop(EAST)
-  await expect.poll(shares, patience).toEqual({ [WEST]: 8 })
+  await expect.poll(shares, POLL_OPTIONS).toEqual({ [WEST]: 8 })
   expect(await ask('198.51.100.0')).toEqual([WEST])
 })

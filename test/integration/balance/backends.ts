@@ -72,8 +72,8 @@ export async function ask(server: ServerAddress, name: string, type = 'A'): Prom
 }
 
 /** Only a failure takes this long. */
-export const patience = { timeout: 60_000, interval: 50 }
+export const POLL_OPTIONS = { timeout: 60_000, interval: 50 }
 
 export async function expectAnswer(server: ServerAddress, name: string, wanted: string): Promise<void> {
-  await expect.poll(async () => ask(server, name), patience).toBe(wanted)
+  await expect.poll(async () => ask(server, name), POLL_OPTIONS).toBe(wanted)
 }

@@ -66,7 +66,7 @@ async function start(plane: ControlPlane) {
   }
 }
 
-const patience = { timeout: 30_000 }
+const POLL_OPTIONS = { timeout: 30_000 }
 
 async function check(plane: ControlPlane): Promise<void> {
   const cluster = connect(configFromText(plane.kubeconfig()), { fieldManager: 'test' })
@@ -88,19 +88,19 @@ async function check(plane: ControlPlane): Promise<void> {
       await client.apply(Service, { metadata, status }, { subresource: 'status' })
       const targets = async () =>
         (await client.find(DNSEndpoint, 'default/shop-dnslb'))?.spec.endpoints.flatMap((each) => each.targets)
-      await expect.poll(targets, patience).toEqual(['192.0.2.1'])
+      await expect.poll(targets, POLL_OPTIONS).toEqual(['192.0.2.1'])
       const endpointStatus = async () => (await client.get(DNSLoadBalancerEndpoint, 'default/shop-service')).status
       // Two managers share this status and neither removes what the other wrote.
       await expect
-        .poll(endpointStatus, patience)
+        .poll(endpointStatus, POLL_OPTIONS)
         .toMatchObject({ active: true, healthy: true, validUntil: expect.stringMatching(/Z$/) })
       first.set('unhealthy')
       const message = async () => (await client.get(DNSLoadBalancer, 'default/shop')).status?.message
-      await expect.poll(message, patience).toBe('no healthy targets found')
+      await expect.poll(message, POLL_OPTIONS).toBe('no healthy targets found')
       expect(await targets()).toEqual(['192.0.2.1'])
       first.set('healthy')
-      await expect.poll(message, patience).toBeUndefined()
-      await expect.poll(async () => (await endpointStatus())?.healthy, patience).toBe(true)
+      await expect.poll(message, POLL_OPTIONS).toBeUndefined()
+      await expect.poll(async () => (await endpointStatus())?.healthy, POLL_OPTIONS).toBe(true)
     } finally {
       await first.stop()
     }
@@ -109,18 +109,22 @@ async function check(plane: ControlPlane): Promise<void> {
     try {
       const reconciles = async () =>
         await second.mgr.metrics.registry.getSingleMetricAsString('controller_runtime_reconcile_total')
-      await expect.poll(reconciles, patience).toMatch(/controller="balance",result="(success|requeue_after)"\} [1-9]/)
       await expect
-        .poll(reconciles, patience)
+        .poll(reconciles, POLL_OPTIONS)
+        .toMatch(/controller="balance",result="(success|requeue_after)"\} [1-9]/)
+      await expect
+        .poll(reconciles, POLL_OPTIONS)
         .toMatch(/controller="endpoint-service",result="(success|requeue_after)"\} [1-9]/)
       expect(second.writes.filter((write) => !write.includes('/events'))).toEqual([])
 
       const live = await client.get(Service, 'default/shop')
       await client.patch(Service, 'default/shop', 'json', [{ op: 'remove', path: '/metadata/annotations' }])
       expect(live.metadata.finalizers).toContain('loadbalancer.gardener.cloud/endpoint')
-      await expect.poll(() => client.find(DNSLoadBalancerEndpoint, 'default/shop-service'), patience).toBeUndefined()
+      await expect
+        .poll(() => client.find(DNSLoadBalancerEndpoint, 'default/shop-service'), POLL_OPTIONS)
+        .toBeUndefined()
       const finalizers = async () => (await client.get(Service, 'default/shop')).metadata.finalizers ?? []
-      await expect.poll(finalizers, patience).not.toContain('loadbalancer.gardener.cloud/endpoint')
+      await expect.poll(finalizers, POLL_OPTIONS).not.toContain('loadbalancer.gardener.cloud/endpoint')
     } finally {
       await second.stop()
     }

@@ -31,7 +31,7 @@ import { proberInThisThread } from '@seamark/operator/testing'
 import { type Key, type Peer, startBind } from '../dns/peers.ts'
 import { applyExample } from '../examples/manifests.ts'
 import { startMoto } from '../providers/moto.ts'
-import { createNamespace, eventually, type WorldKind } from '../publish/world.ts'
+import { createNamespace, eventually, type EnvironmentKind } from '../publish/test-environment.ts'
 import { ask, type Backends, startBackends } from './backends.ts'
 
 export const [ONE, TWO, THREE] = ['127.0.0.2', '127.0.0.3', '127.0.0.4']
@@ -100,13 +100,13 @@ const WEB = 'web'
 const toData = (settings: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, Buffer.from(value).toString('base64')]))
 
-export async function startBench(world: WorldKind): Promise<Bench> {
+export async function startBench(environment: EnvironmentKind): Promise<Bench> {
   const cleanups: (() => Promise<unknown>)[] = []
   const stop = async (): Promise<void> => {
     for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
   }
   try {
-    return await openBench(world, cleanups, stop)
+    return await openBench(environment, cleanups, stop)
   } catch (error) {
     await stop()
     throw error
@@ -114,7 +114,7 @@ export async function startBench(world: WorldKind): Promise<Bench> {
 }
 
 async function openBench(
-  { start }: WorldKind,
+  { start }: EnvironmentKind,
   cleanups: (() => Promise<unknown>)[],
   dispose: () => Promise<void>,
 ): Promise<Bench> {
@@ -129,7 +129,7 @@ async function openBench(
     needs('moto_server') ? startMoto(`${AWS_ZONE}.`, credentials) : undefined,
   ])
   cleanups.push(
-    ...[source, target].map((world) => async () => world[Symbol.asyncDispose]()),
+    ...[source, target].map((environment) => async () => environment[Symbol.asyncDispose]()),
     async () => peer.close(),
     async () => backends.close(),
     async () => moto?.close(),
@@ -147,13 +147,18 @@ async function openBench(
   const fieldManager = 'seamark-dnslb'
   const forbidden: string[] = []
   const clusters = await Promise.all(
-    [source, target].map(async (world, index) => {
+    [source, target].map(async (environment, index) => {
       const name = index === 0 ? 'east' : 'target'
       const observer = {
         request: ({ method, code }: { method: string; code: string }) =>
           void (code === '403' && forbidden.push(`${name} ${method}`)),
       }
-      return connect(configFromText(await world.userKubeconfig(ACCOUNT, GROUPS)), { fieldManager, log, name, observer })
+      return connect(configFromText(await environment.userKubeconfig(ACCOUNT, GROUPS)), {
+        fieldManager,
+        log,
+        name,
+        observer,
+      })
     }),
   )
   const stop = new AbortController()

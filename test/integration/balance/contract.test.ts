@@ -9,8 +9,8 @@ import { needs } from '@seamark/kit'
 import { ConfigMap, CustomResourceDefinition, Lease, Secret, Service } from '@seamark/kube'
 import { DNSLoadBalancer, DNSLoadBalancerEndpoint, DNSProvider } from '@seamark/operator'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { worldKinds } from '../publish/world.ts'
-import { patience } from './backends.ts'
+import { environmentKinds } from '../publish/test-environment.ts'
+import { POLL_OPTIONS } from './backends.ts'
 import { type Bench, DEAD, ONE, SILENT, startBench, THREE, TWO } from './contract-bench.ts'
 
 interface Row {
@@ -51,10 +51,10 @@ const rows: readonly Row[] = [
       await bench.balancer('change')
       await bench.endpoint('change-b', 'change', { ipaddress: TWO })
       await bench.endpoint('change-a', 'change', { ipaddress: ONE })
-      await expect.poll(async () => bench.answer(name('change')), patience).toBe(`${ONE} ${TWO}`)
+      await expect.poll(async () => bench.answer(name('change')), POLL_OPTIONS).toBe(`${ONE} ${TWO}`)
       expect(await bench.answer(name('comment-change'), 'TXT')).toBe('"owner=ring" "prefix=comment-"')
       await expect
-        .poll(async () => bench.status('change'), patience)
+        .poll(async () => bench.status('change'), POLL_OPTIONS)
         .toMatchObject({
           state: 'healthy',
           active: [
@@ -64,7 +64,7 @@ const rows: readonly Row[] = [
         })
       expect(await bench.status('change')).not.toHaveProperty('message')
       const events = async () => bench.events(bench.target, 'DNSLoadBalancer', 'change')
-      await expect.poll(events, patience).toContain('Normal sync: healthy again')
+      await expect.poll(events, POLL_OPTIONS).toContain('Normal sync: healthy again')
       // Two blanks, as the original writes it.
       const replacing = (await events()).filter((text) =>
         text.startsWith(`Normal sync: replacing ${name('change')} with  `),
@@ -80,14 +80,14 @@ const rows: readonly Row[] = [
     async check(bench) {
       await bench.balancer('exclusive', { type: 'Exclusive' })
       await bench.endpoint('exclusive-b', 'exclusive', { ipaddress: TWO })
-      await expect.poll(async () => bench.answer(name('exclusive')), patience).toBe(TWO)
+      await expect.poll(async () => bench.answer(name('exclusive')), POLL_OPTIONS).toBe(TWO)
       await bench.endpoint('exclusive-a', 'exclusive', { ipaddress: ONE })
       await expect
-        .poll(async () => bench.endpointStatus('exclusive-a'), patience)
+        .poll(async () => bench.endpointStatus('exclusive-a'), POLL_OPTIONS)
         .toMatchObject({ healthy: true, active: false })
       expect(await bench.answer(name('exclusive'))).toBe(TWO)
       const events = async () => bench.events(bench.target, 'DNSLoadBalancer', 'exclusive')
-      await expect.poll(events, patience).toContain(`Normal sync: replacing ${name('exclusive')} with  ${TWO}`)
+      await expect.poll(events, POLL_OPTIONS).toContain(`Normal sync: replacing ${name('exclusive')} with  ${TWO}`)
     },
   },
   {
@@ -97,10 +97,10 @@ const rows: readonly Row[] = [
     async check(bench) {
       await bench.balancer('lonely')
       await expect
-        .poll(async () => bench.status('lonely'), patience)
+        .poll(async () => bench.status('lonely'), POLL_OPTIONS)
         .toMatchObject({ state: 'unreachable', message: 'no endpoints configured' })
       await expect
-        .poll(async () => bench.events(bench.target, 'DNSLoadBalancer', 'lonely'), patience)
+        .poll(async () => bench.events(bench.target, 'DNSLoadBalancer', 'lonely'), POLL_OPTIONS)
         .toEqual(['Warning sync: no endpoints configured'])
     },
   },
@@ -111,9 +111,11 @@ const rows: readonly Row[] = [
     async check(bench) {
       await bench.balancer('sick')
       await bench.endpoint('sick-a', 'sick', { ipaddress: DEAD })
-      await expect.poll(async () => (await bench.status('sick'))?.message, patience).toBe('no healthy targets found')
       await expect
-        .poll(async () => bench.endpointStatus('sick-a'), patience)
+        .poll(async () => (await bench.status('sick'))?.message, POLL_OPTIONS)
+        .toBe('no healthy targets found')
+      await expect
+        .poll(async () => bench.endpointStatus('sick-a'), POLL_OPTIONS)
         .toMatchObject({ healthy: false, active: false })
       expect(await bench.answer(name('sick'))).toBe('-')
     },
@@ -126,13 +128,13 @@ const rows: readonly Row[] = [
       await bench.balancer('twice', { type: 'Balanced', singleton: false })
       await bench.balancer('wrong', { type: 'Round' })
       await expect
-        .poll(async () => bench.status('twice'), patience)
+        .poll(async () => bench.status('twice'), POLL_OPTIONS)
         .toMatchObject({
           state: 'Error',
           message: 'invalid load balancer type: singleton and type specicied',
         })
       await expect
-        .poll(async () => bench.status('wrong'), patience)
+        .poll(async () => bench.status('wrong'), POLL_OPTIONS)
         .toMatchObject({ state: 'Error', message: 'invalid load balancer type' })
     },
   },
@@ -144,7 +146,7 @@ const rows: readonly Row[] = [
       await bench.balancer('nowhere', { DNSName: 'shop.nowhere.test' })
       await bench.endpoint('nowhere-a', 'nowhere', { ipaddress: ONE })
       await expect
-        .poll(async () => (await bench.status('nowhere'))?.message, patience)
+        .poll(async () => (await bench.status('nowhere'))?.message, POLL_OPTIONS)
         .toBe("no provider found for 'shop.nowhere.test'")
     },
   },
@@ -160,15 +162,15 @@ const rows: readonly Row[] = [
       await bench.provider('p-double', { type: 'rfc2136' }, bench.bind('example.test'))
       const message = async (provider: string) =>
         (await bench.target.get(DNSProvider, `web/${provider}`)).status?.message ?? ''
-      await expect.poll(async () => message('p-type'), patience).toBe('type field missing for provider web/p-type')
+      await expect.poll(async () => message('p-type'), POLL_OPTIONS).toBe('type field missing for provider web/p-type')
       // Two blanks, as the original writes it.
       await expect
-        .poll(async () => message('p-unknown'), patience)
+        .poll(async () => message('p-unknown'), POLL_OPTIONS)
         .toBe("unknown provider type 'unknown' for  web/p-unknown")
-      await expect.poll(async () => message('p-scope'), patience).toBe("invalid provider scope 'World'")
-      await expect.poll(async () => message('p-keys'), patience).toBe("'AWS_ACCESS_KEY_ID' required in secret")
+      await expect.poll(async () => message('p-scope'), POLL_OPTIONS).toBe("invalid provider scope 'World'")
+      await expect.poll(async () => message('p-keys'), POLL_OPTIONS).toBe("'AWS_ACCESS_KEY_ID' required in secret")
       await expect
-        .poll(async () => message('p-double'), patience)
+        .poll(async () => message('p-double'), POLL_OPTIONS)
         .toBe("duplicate domain 'example.test' with 'web/bind'")
       expect((await bench.target.get(DNSProvider, 'web/bind')).status?.state).toBe('Active')
       for (const provider of ['p-type', 'p-unknown', 'p-scope', 'p-keys', 'p-double'])
@@ -182,10 +184,10 @@ const rows: readonly Row[] = [
     async check(bench) {
       await bench.balancer('alias')
       await bench.endpoint('alias-a', 'alias', { cname: name('lb1'), ipaddress: DEAD })
-      await expect.poll(async () => bench.answer(name('alias'), 'CNAME'), patience).toBe(`${name('lb1')}.`)
+      await expect.poll(async () => bench.answer(name('alias'), 'CNAME'), POLL_OPTIONS).toBe(`${name('lb1')}.`)
       expect(await bench.answer(name('comment-alias'), 'TXT')).toBe('"owner=ring" "prefix=comment-"')
       await expect
-        .poll(async () => (await bench.status('alias'))?.active, patience)
+        .poll(async () => (await bench.status('alias'))?.active, POLL_OPTIONS)
         .toEqual([{ name: 'alias-a', cname: name('lb1') }])
     },
   },
@@ -198,14 +200,14 @@ const rows: readonly Row[] = [
       await bench.endpoint('flat-a', 'flat', { cname: name('lb1') })
       await bench.endpoint('flat-b', 'flat', { cname: name('lb2') })
       await bench.endpoint('flat-c', 'flat', { ipaddress: ONE })
-      await expect.poll(async () => bench.answer(name('flat')), patience).toBe(`${ONE} ${TWO}`)
+      await expect.poll(async () => bench.answer(name('flat')), POLL_OPTIONS).toBe(`${ONE} ${TWO}`)
       const attributes = async () => bench.answer(name('comment-flat'), 'TXT')
       await expect
-        .poll(attributes, patience)
+        .poll(attributes, POLL_OPTIONS)
         .toBe(`"cnames=${name('lb1')},${name('lb2')}" "owner=ring" "prefix=comment-"`)
       for (const endpoint of ['flat-a', 'flat-b']) await bench.target.delete(DNSLoadBalancerEndpoint, `web/${endpoint}`)
-      await expect.poll(async () => bench.answer(name('flat')), patience).toBe(ONE)
-      await expect.poll(attributes, patience).toBe('"owner=ring" "prefix=comment-"')
+      await expect.poll(async () => bench.answer(name('flat')), POLL_OPTIONS).toBe(ONE)
+      await expect.poll(attributes, POLL_OPTIONS).toBe('"owner=ring" "prefix=comment-"')
     },
   },
   {
@@ -215,11 +217,11 @@ const rows: readonly Row[] = [
     async check(bench) {
       await bench.balancer('first', { DNSName: name('claimed') })
       await bench.endpoint('first-a', 'first', { ipaddress: ONE })
-      await expect.poll(async () => bench.answer(name('claimed')), patience).toBe(ONE)
+      await expect.poll(async () => bench.answer(name('claimed')), POLL_OPTIONS).toBe(ONE)
       await bench.balancer('second', { DNSName: name('claimed') })
       await bench.endpoint('second-a', 'second', { ipaddress: TWO })
       await expect
-        .poll(async () => bench.status('second'), patience)
+        .poll(async () => bench.status('second'), POLL_OPTIONS)
         .toMatchObject({
           state: 'Error',
           message: `DNS name '${name('claimed')}' is already used by load balancer 'web/first'`,
@@ -234,9 +236,9 @@ const rows: readonly Row[] = [
     async check(bench) {
       await bench.balancer('closed', { onAllUnhealthy: 'Remove' })
       await bench.endpoint('closed-a', 'closed', { ipaddress: THREE })
-      await expect.poll(async () => bench.answer(name('closed')), patience).toBe(THREE)
+      await expect.poll(async () => bench.answer(name('closed')), POLL_OPTIONS).toBe(THREE)
       await bench.target.patch(DNSLoadBalancerEndpoint, 'web/closed-a', 'merge', { spec: { ipaddress: DEAD } })
-      await expect.poll(async () => bench.answer(name('closed')), patience).toBe('-')
+      await expect.poll(async () => bench.answer(name('closed')), POLL_OPTIONS).toBe('-')
       expect(await bench.answer(name('comment-closed'), 'TXT')).toBe('-')
     },
   },
@@ -247,15 +249,17 @@ const rows: readonly Row[] = [
     async check(bench) {
       await bench.balancer('bye')
       await bench.endpoint('bye-a', 'bye', { ipaddress: ONE })
-      await expect.poll(async () => bench.answer(name('bye')), patience).toBe(ONE)
+      await expect.poll(async () => bench.answer(name('bye')), POLL_OPTIONS).toBe(ONE)
       const metrics = async () => bench.manager.metrics.registry.metrics()
-      await expect.poll(metrics, patience).toContain('endpoint_active{loadbalancer="web/bye",endpoint="web/bye-a"} 1')
+      await expect
+        .poll(metrics, POLL_OPTIONS)
+        .toContain('endpoint_active{loadbalancer="web/bye",endpoint="web/bye-a"} 1')
       for (const gauge of ['endpoint_health', 'endpoint_hosts', 'loadbalancer_health', 'loadbalancer_dnsnames'])
         expect(await metrics()).toContain(`${gauge}{loadbalancer="web/bye"`)
       await bench.target.delete(DNSLoadBalancer, 'web/bye')
-      await expect.poll(async () => bench.answer(name('bye')), patience).toBe('-')
+      await expect.poll(async () => bench.answer(name('bye')), POLL_OPTIONS).toBe('-')
       expect(await bench.answer(name('comment-bye'), 'TXT')).toBe('-')
-      await expect.poll(metrics, patience).not.toContain('web/bye')
+      await expect.poll(metrics, POLL_OPTIONS).not.toContain('web/bye')
     },
   },
   {
@@ -265,7 +269,7 @@ const rows: readonly Row[] = [
     async check(bench) {
       await bench.balancer('virtual')
       await bench.endpoint('virtual-a', 'virtual', { ipaddress: THREE })
-      await expect.poll(async () => bench.answer(name('virtual')), patience).toBe(THREE)
+      await expect.poll(async () => bench.answer(name('virtual')), POLL_OPTIONS).toBe(THREE)
       const hosts = [...bench.backends.hostsAt(THREE)]
       expect(hosts).toContain(name('virtual'))
       expect(hosts.filter((host) => !host.endsWith('.test'))).toEqual([])
@@ -279,10 +283,10 @@ const rows: readonly Row[] = [
       await bench.balancer('silent')
       await bench.endpoint('silent-a', 'silent', { ipaddress: SILENT })
       await bench.endpoint('silent-b', 'silent', { ipaddress: ONE })
-      await expect.poll(async () => bench.answer(name('silent')), patience).toBe(ONE)
+      await expect.poll(async () => bench.answer(name('silent')), POLL_OPTIONS).toBe(ONE)
       const timedOut = { type: 'Healthy', status: 'False', reason: 'TimedOut' }
       await expect
-        .poll(async () => bench.endpointStatus('silent-a'), patience)
+        .poll(async () => bench.endpointStatus('silent-a'), POLL_OPTIONS)
         .toMatchObject({
           healthy: false,
           active: false,
@@ -298,7 +302,7 @@ const rows: readonly Row[] = [
       await bench.balancer('foreign')
       await bench.endpoint('foreign-a', 'foreign', { ipaddress: ONE })
       await expect
-        .poll(async () => bench.status('foreign'), patience)
+        .poll(async () => bench.status('foreign'), POLL_OPTIONS)
         .toMatchObject({
           state: 'Error',
           message: expect.stringContaining(`DNS name '${name('foreign')}' exists but is not managed`),
@@ -313,9 +317,9 @@ const rows: readonly Row[] = [
     async check(bench) {
       await bench.balancer('spf')
       await bench.endpoint('spf-a', 'spf', { ipaddress: ONE })
-      await expect.poll(async () => bench.answer(name('spf')), patience).toBe(ONE)
+      await expect.poll(async () => bench.answer(name('spf')), POLL_OPTIONS).toBe(ONE)
       await bench.endpoint('spf-b', 'spf', { ipaddress: TWO })
-      await expect.poll(async () => bench.answer(name('spf')), patience).toBe(`${ONE} ${TWO}`)
+      await expect.poll(async () => bench.answer(name('spf')), POLL_OPTIONS).toBe(`${ONE} ${TWO}`)
       expect(await bench.answer(name('spf'), 'TXT')).toBe('"v=spf1 -all"')
     },
   },
@@ -328,9 +332,9 @@ const rows: readonly Row[] = [
       await bench.put({ name: `${name('legacy')}.`, type: 'TXT', ttl: 600, values: ['"ring"'] })
       await bench.balancer('legacy')
       await bench.endpoint('legacy-a', 'legacy', { ipaddress: ONE })
-      await expect.poll(async () => bench.answer(name('legacy')), patience).toBe(ONE)
+      await expect.poll(async () => bench.answer(name('legacy')), POLL_OPTIONS).toBe(ONE)
       await expect
-        .poll(async () => bench.answer(name('comment-legacy'), 'TXT'), patience)
+        .poll(async () => bench.answer(name('comment-legacy'), 'TXT'), POLL_OPTIONS)
         .toBe('"owner=ring" "prefix=comment-"')
       expect(await bench.answer(name('legacy'), 'TXT')).toBe('-')
     },
@@ -345,15 +349,15 @@ const rows: readonly Row[] = [
       await bench.provider('twin', shared)
       await bench.balancer('gone', { DNSName: 'gone.second.test' })
       await bench.endpoint('gone-a', 'gone', { ipaddress: ONE })
-      await expect.poll(async () => bench.answer('gone.second.test'), patience).toBe(ONE)
+      await expect.poll(async () => bench.answer('gone.second.test'), POLL_OPTIONS).toBe(ONE)
       const secretFinalizers = async () => (await bench.target.get(Secret, 'web/second')).metadata.finalizers ?? []
-      await expect.poll(secretFinalizers, patience).toEqual(['loadbalancer.gardener.cloud/dns'])
+      await expect.poll(secretFinalizers, POLL_OPTIONS).toEqual(['loadbalancer.gardener.cloud/dns'])
       await bench.target.delete(DNSProvider, 'web/second')
-      await expect.poll(async () => bench.target.find(DNSProvider, 'web/second'), patience).toBeUndefined()
+      await expect.poll(async () => bench.target.find(DNSProvider, 'web/second'), POLL_OPTIONS).toBeUndefined()
       expect(await bench.answer('gone.second.test')).toBe('-')
       expect(await secretFinalizers()).toEqual(['loadbalancer.gardener.cloud/dns'])
       await bench.target.delete(DNSProvider, 'web/twin')
-      await expect.poll(secretFinalizers, patience).toEqual([])
+      await expect.poll(secretFinalizers, POLL_OPTIONS).toEqual([])
     },
   },
   {
@@ -366,15 +370,15 @@ const rows: readonly Row[] = [
       await bench.service('there', 'web/named', [TWO], 'other')
       const endpoint = async (key: string) => (await bench.target.find(DNSLoadBalancerEndpoint, key))?.spec
       await expect
-        .poll(async () => endpoint('web/east-here-service'), patience)
+        .poll(async () => endpoint('web/east-here-service'), POLL_OPTIONS)
         .toEqual({ loadbalancer: 'named', ipaddress: ONE })
       await expect
-        .poll(async () => endpoint('web/east-other-there-service'), patience)
+        .poll(async () => endpoint('web/east-other-there-service'), POLL_OPTIONS)
         .toEqual({ loadbalancer: 'named', ipaddress: TWO })
       const { metadata } = await bench.source.get(Service, 'web/here')
       expect(metadata.finalizers).toEqual(['loadbalancer.gardener.cloud/endpoint'])
       await expect
-        .poll(async () => bench.events(bench.source, 'Service', 'here'), patience)
+        .poll(async () => bench.events(bench.source, 'Service', 'here'), POLL_OPTIONS)
         .toContain('Normal sync: dns load balancer endpoint web/east-here-service created')
     },
   },
@@ -386,7 +390,7 @@ const rows: readonly Row[] = [
       await bench.balancer('marked')
       await bench.service('marked', 'marked', [ONE])
       const found = async () => (await bench.target.find(DNSLoadBalancerEndpoint, 'web/east-marked-service'))?.metadata
-      await expect.poll(found, patience).toMatchObject({
+      await expect.poll(found, POLL_OPTIONS).toMatchObject({
         annotations: {
           'loadbalancer.gardener.cloud/source': 'Service:web/marked',
           'loadbalancer.gardener.cloud/cluster': 'east',
@@ -402,7 +406,7 @@ const rows: readonly Row[] = [
     async check(bench) {
       await bench.balancer('many')
       await bench.service('many', 'many', [ONE, TWO])
-      await expect.poll(async () => bench.answer(name('many')), patience).toBe(`${ONE} ${TWO}`)
+      await expect.poll(async () => bench.answer(name('many')), POLL_OPTIONS).toBe(`${ONE} ${TWO}`)
     },
   },
   {
@@ -424,10 +428,10 @@ const rows: readonly Row[] = [
       })
       await bench.service('mine', 'mine', [ONE])
       await expect
-        .poll(async () => bench.events(bench.source, 'Service', 'mine'), patience)
+        .poll(async () => bench.events(bench.source, 'Service', 'mine'), POLL_OPTIONS)
         .toContainEqual(expect.stringContaining("endpoint 'web/east-mine-service' belongs to Service:web/mine"))
       await bench.source.delete(Service, 'web/mine')
-      await expect.poll(async () => bench.source.find(Service, 'web/mine'), patience).toBeUndefined()
+      await expect.poll(async () => bench.source.find(Service, 'web/mine'), POLL_OPTIONS).toBeUndefined()
       expect((await bench.target.get(DNSLoadBalancerEndpoint, 'web/east-mine-service')).spec.ipaddress).toBe(TWO)
     },
   },
@@ -446,11 +450,11 @@ const rows: readonly Row[] = [
         spec: { type: 'ClusterIP', ports: [{ port: 80 }] },
       })
       await expect
-        .poll(async () => bench.events(bench.source, 'Service', 'inner'), patience)
+        .poll(async () => bench.events(bench.source, 'Service', 'inner'), POLL_OPTIONS)
         .toEqual(['Warning sync: service web/inner is not of type LoadBalancer'])
       await bench.service('lost', 'absent', [ONE])
       await expect
-        .poll(async () => bench.events(bench.source, 'Service', 'lost'), patience)
+        .poll(async () => bench.events(bench.source, 'Service', 'lost'), POLL_OPTIONS)
         .toEqual(["Warning sync: dns loadbalancer 'web/absent' does not exist"])
     },
   },
@@ -462,10 +466,10 @@ const rows: readonly Row[] = [
       await bench.balancer('leaving')
       await bench.service('leaving', 'leaving', [ONE])
       const endpoint = async () => bench.target.find(DNSLoadBalancerEndpoint, 'web/east-leaving-service')
-      await expect.poll(endpoint, patience).toBeDefined()
+      await expect.poll(endpoint, POLL_OPTIONS).toBeDefined()
       await bench.source.delete(Service, 'web/leaving')
-      await expect.poll(endpoint, patience).toBeUndefined()
-      await expect.poll(async () => bench.source.find(Service, 'web/leaving'), patience).toBeUndefined()
+      await expect.poll(endpoint, POLL_OPTIONS).toBeUndefined()
+      await expect.poll(async () => bench.source.find(Service, 'web/leaving'), POLL_OPTIONS).toBeUndefined()
     },
   },
   {
@@ -478,7 +482,7 @@ const rows: readonly Row[] = [
       await bench.provider('narrow', { type: 'rfc2136', scope: { type: 'Selected', namespaces } }, settings)
       await bench.balancer('scoped', { DNSName: 'scoped.sub.example.test' })
       await bench.endpoint('scoped-a', 'scoped', { ipaddress: ONE })
-      await expect.poll(async () => bench.answer('scoped.sub.example.test'), patience).toBe(ONE)
+      await expect.poll(async () => bench.answer('scoped.sub.example.test'), POLL_OPTIONS).toBe(ONE)
       await bench.target.delete(DNSProvider, 'web/narrow')
     },
   },
@@ -490,7 +494,7 @@ const rows: readonly Row[] = [
       await bench.provider('broken', { type: 'rfc2136' }, { ...bench.bind('broken.test'), SERVER: '127.0.0.1:9' })
       await bench.balancer('working')
       await bench.endpoint('working-a', 'working', { ipaddress: ONE })
-      await expect.poll(async () => bench.answer(name('working')), patience).toBe(ONE)
+      await expect.poll(async () => bench.answer(name('working')), POLL_OPTIONS).toBe(ONE)
     },
   },
   {
@@ -500,12 +504,12 @@ const rows: readonly Row[] = [
     async check(bench) {
       await bench.provider('turning', { type: 'rfc2136' }, bench.bind('second.test'))
       const state = async () => (await bench.target.get(DNSProvider, 'web/turning')).status?.state
-      await expect.poll(state, patience).toBe('Active')
+      await expect.poll(state, POLL_OPTIONS).toBe('Active')
       await bench.target.patch(DNSProvider, 'web/turning', 'merge', { spec: { type: 'nonsense' } })
-      await expect.poll(state, patience).toBe('Error')
+      await expect.poll(state, POLL_OPTIONS).toBe('Error')
       await bench.balancer('alive')
       await bench.endpoint('alive-a', 'alive', { ipaddress: ONE })
-      await expect.poll(async () => bench.answer(name('alive')), patience).toBe(ONE)
+      await expect.poll(async () => bench.answer(name('alive')), POLL_OPTIONS).toBe(ONE)
       await bench.target.delete(DNSProvider, 'web/turning')
     },
   },
@@ -520,12 +524,12 @@ const rows: readonly Row[] = [
       await bench.balancer('wild', { DNSName: '*.wild.aws.test' })
       await bench.endpoint('wild-a', 'wild', { ipaddress: TWO })
       const values = async (of: string, type: string) => bench.aws?.values(of, type)
-      await expect.poll(async () => values('cloud.aws.test', 'A'), patience).toEqual([ONE])
+      await expect.poll(async () => values('cloud.aws.test', 'A'), POLL_OPTIONS).toEqual([ONE])
       expect(await values('comment-cloud.aws.test', 'TXT')).toEqual(['"owner=ring"', '"prefix=comment-"'])
-      await expect.poll(async () => values('*.wild.aws.test', 'A'), patience).toEqual([TWO])
+      await expect.poll(async () => values('*.wild.aws.test', 'A'), POLL_OPTIONS).toEqual([TWO])
       expect(await values('*.comment-wild.aws.test', 'TXT')).toEqual(['"owner=ring"', '"prefix=comment-"'])
       await bench.endpoint('cloud-b', 'cloud', { ipaddress: TWO })
-      await expect.poll(async () => values('cloud.aws.test', 'A'), patience).toEqual([ONE, TWO])
+      await expect.poll(async () => values('cloud.aws.test', 'A'), POLL_OPTIONS).toEqual([ONE, TWO])
     },
   },
   {
@@ -538,7 +542,7 @@ const rows: readonly Row[] = [
       await Promise.all(labels.map(async (label) => bench.balancer(label, { DNSName: `${label}.aws.test` })))
       await Promise.all(labels.map(async (label) => bench.endpoint(`${label}-a`, label, { ipaddress: ONE })))
       for (const label of labels) {
-        await expect.poll(async () => bench.aws?.values(`${label}.aws.test`, 'A'), patience).toEqual([ONE])
+        await expect.poll(async () => bench.aws?.values(`${label}.aws.test`, 'A'), POLL_OPTIONS).toEqual([ONE])
         expect(await bench.aws?.values(`comment-${label}.aws.test`, 'TXT')).toContain('"owner=ring"')
       }
     },
@@ -569,7 +573,7 @@ const rows: readonly Row[] = [
               .read()
               .text.split('\n')
               .map((line) => line.split(':')[0]),
-          patience,
+          POLL_OPTIONS,
         )
         .toEqual(['endpoint', 'provider', 'dns', ''])
       expect(heartbeat.read().isHealthy).toBe(true)
@@ -583,46 +587,49 @@ const rows: readonly Row[] = [
       await bench.balancer('brief', { endpointValidityInterval: '1h' })
       await bench.service('brief', 'brief', [ONE])
       const validUntil = async (endpoint: string) => (await bench.endpointStatus(endpoint))?.validUntil ?? ''
-      await expect.poll(async () => validUntil('east-brief-service'), patience).toMatch(/Z$/)
+      await expect.poll(async () => validUntil('east-brief-service'), POLL_OPTIONS).toMatch(/Z$/)
       await bench.endpoint('brief-old', 'brief', { ipaddress: TWO })
       const expired = { status: { validUntil: new Date(Date.now() - 1_000).toISOString() } }
       await bench.target.patch(DNSLoadBalancerEndpoint, 'web/brief-old', 'merge', expired, { subresource: 'status' })
-      await expect.poll(async () => bench.answer(name('brief')), patience).toBe(`${ONE} ${TWO}`)
+      await expect.poll(async () => bench.answer(name('brief')), POLL_OPTIONS).toBe(`${ONE} ${TWO}`)
       await bench.balancer('broken', { type: 'Round' })
       await bench.endpoint('broken-a', 'broken', { ipaddress: ONE })
       bench.advance(4 * 60_000)
       // A change requeues the load balancer, which otherwise would be reconciled at the end of the grace.
       await bench.target.patch(DNSLoadBalancer, 'web/brief', 'merge', { spec: { ttl: 61 } })
       await expect
-        .poll(async () => bench.target.find(DNSLoadBalancerEndpoint, 'web/brief-old'), patience)
+        .poll(async () => bench.target.find(DNSLoadBalancerEndpoint, 'web/brief-old'), POLL_OPTIONS)
         .toBeUndefined()
-      await expect.poll(async () => bench.answer(name('brief')), patience).toBe(ONE)
+      await expect.poll(async () => bench.answer(name('brief')), POLL_OPTIONS).toBe(ONE)
       await bench.target.patch(DNSLoadBalancer, 'web/broken', 'merge', { spec: { ttl: 61 } })
-      await expect.poll(async () => (await bench.status('broken'))?.observedGeneration, patience).toBe(2)
+      await expect.poll(async () => (await bench.status('broken'))?.observedGeneration, POLL_OPTIONS).toBe(2)
       expect(await bench.target.find(DNSLoadBalancerEndpoint, 'web/broken-a')).toBeDefined()
     },
   },
 ]
 
-const worlds = needs('named') ? worldKinds.filter(({ isMissing }) => !isMissing) : []
+const environments = needs('named') ? environmentKinds.filter(({ isMissing }) => !isMissing) : []
 
-describe.skipIf(worlds.length === 0).each(worlds)('the contract between two servers: $name', (world) => {
-  let bench: Bench
-  beforeAll(async () => {
-    bench = await startBench(world)
-  }, 120_000)
-  afterAll(async () => {
-    await bench?.[Symbol.asyncDispose]()
-    // The program has the rights of examples/dns-load-balancer/dnslb.yaml.
-    expect(bench?.forbidden).toEqual([])
-  }, 60_000)
+describe.skipIf(environments.length === 0).each(environments)(
+  'the contract between two servers: $name',
+  (environment) => {
+    let bench: Bench
+    beforeAll(async () => {
+      bench = await startBench(environment)
+    }, 120_000)
+    afterAll(async () => {
+      await bench?.[Symbol.asyncDispose]()
+      // The program has the rights of examples/dns-load-balancer/dnslb.yaml.
+      expect(bench?.forbidden).toEqual([])
+    }, 60_000)
 
-  for (const { id, mark, what, needsAws = false, check } of rows)
-    it.skipIf(needsAws && !needs('moto_server'))(`${id} [${mark}] ${what}`, async () => {
-      try {
-        await check(bench)
-      } catch (error) {
-        throw new Error(`${String(error)}\n${bench.log.slice(-30).join('')}`, { cause: error })
-      }
-    })
-})
+    for (const { id, mark, what, needsAws = false, check } of rows)
+      it.skipIf(needsAws && !needs('moto_server'))(`${id} [${mark}] ${what}`, async () => {
+        try {
+          await check(bench)
+        } catch (error) {
+          throw new Error(`${String(error)}\n${bench.log.slice(-30).join('')}`, { cause: error })
+        }
+      })
+  },
+)

@@ -12,9 +12,9 @@ import { type Client, ConfigMap, CustomResourceDefinition, Lease, Secret, Servic
 import { DNSLoadBalancer, DNSLoadBalancerEndpoint, DNSProvider, loadBalancerCrds } from '@seamark/operator'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { freePort, type Key, type Peer, startBind } from '../dns/peers.ts'
-import { createNamespace, type World, worldKinds } from '../publish/world.ts'
+import { createNamespace, type TestEnvironment, environmentKinds } from '../publish/test-environment.ts'
 import { buildBundle } from '../records/manager-process.ts'
-import { ask, type Backends, expectAnswer, patience, startBackends } from './backends.ts'
+import { ask, type Backends, expectAnswer, POLL_OPTIONS, startBackends } from './backends.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const ZONE = 'example.test.'
@@ -102,11 +102,11 @@ async function folderWith(files: Readonly<Record<string, string>>): Promise<stri
   return folder
 }
 
-async function startWorld(start: () => Promise<World>): Promise<World> {
-  const world = await start()
-  cleanups.push(async () => world[Symbol.asyncDispose]())
-  for (const name of ['web', 'garden']) await createNamespace(world.client, name)
-  return world
+async function startEnvironment(start: () => Promise<TestEnvironment>): Promise<TestEnvironment> {
+  const environment = await start()
+  cleanups.push(async () => environment[Symbol.asyncDispose]())
+  for (const name of ['web', 'garden']) await createNamespace(environment.client, name)
+  return environment
 }
 
 async function startPeer(): Promise<Peer> {
@@ -126,7 +126,7 @@ const resolverOf = ({ address }: Peer) => ['--resolver', `127.0.0.1:${address.po
 
 /** A server serves a kind a moment after its CRD is established. */
 async function createWhenServed(create: () => Promise<unknown>): Promise<void> {
-  await expect.poll(async () => create().then(() => 'created', String), patience).toBe('created')
+  await expect.poll(async () => create().then(() => 'created', String), POLL_OPTIONS).toBe('created')
 }
 
 async function createProvider(client: Client, server: string, secret = key.secret): Promise<void> {
@@ -165,9 +165,9 @@ async function createSource(client: Client, ...ips: string[]): Promise<void> {
   await client.patch(Service, 'web/shop', 'merge', { status }, { subresource: 'status' })
 }
 
-describe.each(worldKinds)('dnslb with two clusters on $name', ({ isMissing, start }) => {
+describe.each(environmentKinds)('dnslb with two clusters on $name', ({ isMissing, start }) => {
   it.skipIf(isMissing || !needs('named'))('follows sources, health and deletions, and cleans up', async () => {
-    const [source, target] = await Promise.all([startWorld(start), startWorld(start)])
+    const [source, target] = await Promise.all([startEnvironment(start), startEnvironment(start)])
     const backends = await startServers(EAST, WEST)
     const peer = await startPeer()
     const folder = await folderWith({ source: source.kubeconfig, target: target.kubeconfig })
@@ -193,14 +193,14 @@ describe.each(worldKinds)('dnslb with two clusters on $name', ({ isMissing, star
       expect(await names()).toContain('east-shop-service')
       expect(await ask(peer.address, `comment-${NAME}`, 'TXT')).toBe('"owner=ring" "prefix=comment-"')
       await expect
-        .poll(async () => (await target.client.get(DNSProvider, 'web/bind')).status, patience)
+        .poll(async () => (await target.client.get(DNSProvider, 'web/bind')).status, POLL_OPTIONS)
         .toMatchObject({ state: 'Active' })
 
       await backends.stop(EAST)
       await expectAnswer(peer.address, NAME, WEST)
       const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
       await expect
-        .poll(metrics, patience)
+        .poll(metrics, POLL_OPTIONS)
         .toMatch(/endpoint_hosts\{loadbalancer="web\/shop",endpoint="[^"]+",host="127.0.0.2"\} 0/)
       const health = await fetch(`http://127.0.0.1:${port}/healthz`)
       expect([health.status, (await health.text()).split(':')[0]]).toEqual([200, 'endpoint'])
@@ -215,19 +215,19 @@ describe.each(worldKinds)('dnslb with two clusters on $name', ({ isMissing, star
       }
 
       await source.client.delete(Service, 'web/shop')
-      await expect.poll(names, patience).toEqual([])
-      await expect.poll(async () => source.client.find(Service, 'web/shop'), patience).toBeUndefined()
+      await expect.poll(names, POLL_OPTIONS).toEqual([])
+      await expect.poll(async () => source.client.find(Service, 'web/shop'), POLL_OPTIONS).toBeUndefined()
       // Without endpoints the last answer stays; with the load balancer it goes, and its series too.
       await expectAnswer(peer.address, NAME, WEST)
       await target.client.delete(DNSLoadBalancer, 'web/shop')
       await expectAnswer(peer.address, NAME, '-')
       expect(await ask(peer.address, `comment-${NAME}`, 'TXT')).toBe('-')
-      await expect.poll(metrics, patience).not.toContain('web/shop')
+      await expect.poll(metrics, POLL_OPTIONS).not.toContain('web/shop')
 
       await target.client.delete(DNSProvider, 'web/bind')
-      await expect.poll(async () => target.client.find(DNSProvider, 'web/bind'), patience).toBeUndefined()
+      await expect.poll(async () => target.client.find(DNSProvider, 'web/bind'), POLL_OPTIONS).toBeUndefined()
       const secret = async () => (await target.client.get(Secret, 'web/bind')).metadata.finalizers ?? []
-      await expect.poll(secret, patience).toEqual([])
+      await expect.poll(secret, POLL_OPTIONS).toEqual([])
       expect(await program.stop()).toBe(0)
       expect(program.log()).not.toContain(key.secret)
       // Of both kinds, in both clusters: another process need not wait until they run out.
@@ -239,14 +239,14 @@ describe.each(worldKinds)('dnslb with two clusters on $name', ({ isMissing, star
 })
 
 describe('dnslb in one cluster', () => {
-  const [embedded] = worldKinds
+  const [embedded] = environmentKinds
 
   it.skipIf(!needs('named'))('keeps a provider in use when its new secret is wrong, and says so', async () => {
-    const world = await startWorld(async () => embedded!.start())
-    const { client } = world
+    const environment = await startEnvironment(async () => embedded!.start())
+    const { client } = environment
     const backends = await startServers(EAST, WEST)
     const peer = await startPeer()
-    const folder = await folderWith({ kubeconfig: world.kubeconfig })
+    const folder = await folderWith({ kubeconfig: environment.kubeconfig })
     const program = startDnslb(['--kubeconfig', join(folder, 'kubeconfig'), ...resolverOf(peer)])
     try {
       await createProvider(client, `127.0.0.1:${peer.address.port}`)
@@ -256,12 +256,12 @@ describe('dnslb in one cluster', () => {
       const wrong = Buffer.from(Buffer.from('x'.repeat(32)).toString('base64')).toString('base64')
       await client.patch(Secret, 'web/bind', 'merge', { data: { TSIG_SECRET: wrong } })
       const status = async () => (await client.get(DNSProvider, 'web/bind')).status
-      await expect.poll(async () => (await status())?.state, patience).toBe('Error')
+      await expect.poll(async () => (await status())?.state, POLL_OPTIONS).toBe('Error')
       await backends.stop(WEST)
       await expectAnswer(peer.address, NAME, EAST)
       const right = Buffer.from(key.secret).toString('base64')
       await client.patch(Secret, 'web/bind', 'merge', { data: { TSIG_SECRET: right } })
-      await expect.poll(async () => (await status())?.state, patience).toBe('Active')
+      await expect.poll(async () => (await status())?.state, POLL_OPTIONS).toBe('Active')
     } catch (error) {
       throw new Error(`${String(error)}\n${program.log()}`, { cause: error })
     }
@@ -284,26 +284,26 @@ describe('dnslb in one cluster', () => {
     const killed = startDnslb([...watches, ...dns])
     const server = { address: '127.0.0.1', port }
     const answer = async () => ask(server, NAME).catch(() => '')
-    await expect.poll(answer, patience).toBe(EAST)
+    await expect.poll(answer, POLL_OPTIONS).toBe(EAST)
     killed.child.kill('SIGKILL')
     await killed.ended
     // The zone comes back from its folder, although no endpoint is healthy any more.
     await backends.stop(EAST)
     const program = startDnslb([...watches, ...dns])
-    await expect.poll(answer, patience).toBe(EAST)
+    await expect.poll(answer, POLL_OPTIONS).toBe(EAST)
     // The zone answers before the program begins; a file that is wrong at the start would end it.
-    await expect.poll(() => program.log(), patience).toContain('watch config read')
+    await expect.poll(() => program.log(), POLL_OPTIONS).toContain('watch config read')
     await writeFile(join(folder, 'watches'), 'watches: [')
-    await expect.poll(() => program.log(), patience).toContain('cannot read watch config; nothing changes')
+    await expect.poll(() => program.log(), POLL_OPTIONS).toContain('cannot read watch config; nothing changes')
     expect(await answer()).toBe(EAST)
     await writeFile(join(folder, 'watches'), 'watches: []')
-    await expect.poll(answer, patience).toBe('-')
+    await expect.poll(answer, POLL_OPTIONS).toBe('-')
     program.child.kill('SIGHUP')
     expect(await program.ended).toBe(0)
   })
 
   it('takes lists of providers and controllers, and plug-ins: a broken one is reported and skipped', async () => {
-    const { client, kubeconfig } = await startWorld(async () => embedded!.start())
+    const { client, kubeconfig } = await startEnvironment(async () => embedded!.start())
     for (const definition of loadBalancerCrds()) await client.create(CustomResourceDefinition, definition)
     const backends = await startServers(EAST)
     await createBalancer(client, backends.port)

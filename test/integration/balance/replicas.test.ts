@@ -9,22 +9,22 @@ import { CustomResourceDefinition, Namespace } from '@seamark/kube'
 import { DNSLoadBalancer, DNSLoadBalancerEndpoint, loadBalancerCrds } from '@seamark/operator'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../dns/peers.ts'
-import { createNamespace, type World, worldKinds } from '../publish/world.ts'
+import { createNamespace, type TestEnvironment, environmentKinds } from '../publish/test-environment.ts'
 import { buildBundle, type ManagerProcess, startManager } from '../records/manager-process.ts'
-import { ask, expectAnswer, patience, startBackends } from './backends.ts'
+import { ask, expectAnswer, POLL_OPTIONS, startBackends } from './backends.ts'
 
 const [EAST, WEST] = ['127.0.0.2', '127.0.0.3']
 const SECRET = Buffer.from('canary-tsig-secret-of-32-octets!').toString('base64')
 
-let world: World
+let environment: TestEnvironment
 beforeAll(async () => {
   buildBundle()
-  world = await worldKinds[0]!.start()
-  if ((await world.client.find(Namespace, 'kube-system')) === undefined)
-    await createNamespace(world.client, 'kube-system')
-  for (const definition of loadBalancerCrds()) await world.client.create(CustomResourceDefinition, definition)
+  environment = await environmentKinds[0]!.start()
+  if ((await environment.client.find(Namespace, 'kube-system')) === undefined)
+    await createNamespace(environment.client, 'kube-system')
+  for (const definition of loadBalancerCrds()) await environment.client.create(CustomResourceDefinition, definition)
 }, 120_000)
-afterAll(async () => world?.[Symbol.asyncDispose]())
+afterAll(async () => environment?.[Symbol.asyncDispose]())
 
 const cleanups: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -39,7 +39,7 @@ interface Replica extends ManagerProcess {
 async function startReplicas(namespace: string, ownSettings: (replica: number) => string): Promise<Replica[]> {
   const folder = await mkdtemp(join(tmpdir(), 'seamark-replicas-'))
   cleanups.push(async () => rm(folder, { recursive: true, force: true }))
-  await writeFile(join(folder, 'kubeconfig'), world.kubeconfig, { mode: 0o600 })
+  await writeFile(join(folder, 'kubeconfig'), environment.kubeconfig, { mode: 0o600 })
   const ports = [await freePort(), await freePort()]
   const addresses = ports.map((port) => `"127.0.0.1:${port}"`).join(', ')
   const replicas: Replica[] = []
@@ -67,7 +67,7 @@ dns:
     cleanups.push(async () => manager.kill())
     replicas.push({ ...manager, server: { address: '127.0.0.1', port } })
     // The first one leads.
-    await expect.poll(() => manager.log(), patience).toMatch(/zone (created|loaded|transferred)/)
+    await expect.poll(() => manager.log(), POLL_OPTIONS).toMatch(/zone (created|loaded|transferred)/)
   }
   return replicas
 }
@@ -77,7 +77,7 @@ describe('two replicas of seamark run', () => {
     { zones: 'folders', namespace: 'folders', ownSettings: (replica: number) => `dataDir: FOLDER/zones-${replica}` },
     { zones: 'ConfigMaps', namespace: 'configmaps', ownSettings: () => '' },
   ])('both answer from zones in $zones, and one goes on alone', async ({ namespace, ownSettings }) => {
-    const { client } = world
+    const { client } = environment
     const name = `shop.${namespace}.test`
     await createNamespace(client, namespace)
     const backends = await startBackends(EAST, WEST)

@@ -22,9 +22,9 @@ import {
 import { proberInThisThread } from '@seamark/operator/testing'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Key, startBind } from '../dns/peers.ts'
-import { createNamespace, type World, worldKinds } from '../publish/world.ts'
+import { createNamespace, type TestEnvironment, environmentKinds } from '../publish/test-environment.ts'
 import { buildBundle, startManager } from '../records/manager-process.ts'
-import { ask, type Backends, expectAnswer, patience, startBackends } from './backends.ts'
+import { ask, type Backends, expectAnswer, POLL_OPTIONS, startBackends } from './backends.ts'
 
 const ZONE = 'example.test.'
 const NAME = 'shop.example.test'
@@ -35,11 +35,11 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
 })
 
-async function prepare(world: World): Promise<Backends> {
-  cleanups.push(async () => world[Symbol.asyncDispose]())
-  for (const name of ['web', 'seamark']) await createNamespace(world.client, name)
-  if ((await world.client.find(Namespace, 'kube-system')) === undefined)
-    await createNamespace(world.client, 'kube-system')
+async function prepare(environment: TestEnvironment): Promise<Backends> {
+  cleanups.push(async () => environment[Symbol.asyncDispose]())
+  for (const name of ['web', 'seamark']) await createNamespace(environment.client, name)
+  if ((await environment.client.find(Namespace, 'kube-system')) === undefined)
+    await createNamespace(environment.client, 'kube-system')
   const backends = await startBackends(EAST, WEST)
   cleanups.push(async () => backends.close())
   return backends
@@ -50,28 +50,28 @@ async function createBalancer(client: Client, port: number): Promise<void> {
     const found = await client.find(CustomResourceDefinition, 'dnsloadbalancerendpoints.loadbalancer.gardener.cloud')
     return found?.status?.conditions?.find(({ type }) => type === 'Established')?.status
   }
-  await expect.poll(crd, patience).toBe('True')
+  await expect.poll(crd, POLL_OPTIONS).toBe('True')
   const create = async () =>
     client.create(DNSLoadBalancer, {
       metadata: { namespace: 'web', name: 'shop' },
       spec: { DNSName: NAME, healthPath: '/healthz', healthCheck: { scheme: 'http', port, profile: 'fast' } },
     })
   // A real server serves a kind a moment after it is established.
-  await expect.poll(async () => create().then(() => 'created', String), patience).toBe('created')
+  await expect.poll(async () => create().then(() => 'created', String), POLL_OPTIONS).toBe('created')
   for (const [name, ipaddress] of [
     ['east', EAST],
     ['west', WEST],
   ] as const) {
     const endpoint = { metadata: { namespace: 'web', name }, spec: { loadbalancer: 'shop', ipaddress } }
     const attempt = async () => client.create(DNSLoadBalancerEndpoint, endpoint).then(() => 'created', String)
-    await expect.poll(attempt, patience).toBe('created')
+    await expect.poll(attempt, POLL_OPTIONS).toBe('created')
   }
 }
 
-describe.each(worldKinds)('balance on $name', ({ isMissing, start }) => {
+describe.each(environmentKinds)('balance on $name', ({ isMissing, start }) => {
   it.skipIf(isMissing)('answers follow a backend that dies and returns', async () => {
-    const world = await start()
-    const backends = await prepare(world)
+    const environment = await start()
+    const backends = await prepare(environment)
     const zone = createZone(fqdn(ZONE), [
       createRRset(ZONE, 'SOA', 300, [`ns.${ZONE} admin.${ZONE} 1 3600 600 86400 30`]),
       createRRset(ZONE, 'NS', 300, [`ns.${ZONE}`]),
@@ -82,7 +82,7 @@ describe.each(worldKinds)('balance on $name', ({ isMissing, start }) => {
     if (address === undefined) throw new Error('the DNS server has no address')
     // The DNS name itself is probed, too: it is resolved by our own server.
     const resolver = `${address.address}:${address.port}`
-    const app = world.launch('contour-plus', async (cluster, _surroundings, signal) =>
+    const app = environment.launch('contour-plus', async (cluster, _surroundings, signal) =>
       runApp(
         {
           cluster,
@@ -100,15 +100,15 @@ describe.each(worldKinds)('balance on $name', ({ isMissing, start }) => {
       ),
     )
     cleanups.push(async () => app.stop())
-    const { client } = world
+    const { client } = environment
     await createBalancer(client, backends.port)
     await expectAnswer(address, NAME, `${EAST} ${WEST}`)
     await backends.stop(EAST)
     await expectAnswer(address, NAME, WEST)
     const endpoint = async (name: string) => (await client.get(DNSLoadBalancerEndpoint, `web/${name}`)).status
-    await expect.poll(async () => endpoint('east'), patience).toMatchObject({ healthy: false, active: false })
+    await expect.poll(async () => endpoint('east'), POLL_OPTIONS).toMatchObject({ healthy: false, active: false })
     const { signal } = new AbortController()
-    const { cluster } = world.connect('explain')
+    const { cluster } = environment.connect('explain')
     const { hops } = explain(await gatherFacts(NAME, { cluster, options: unified }, signal))
     expect(hops.map(({ name }) => name).slice(0, 3)).toEqual(['source', 'health', 'selection'])
     expect(hops[1]?.text).toMatch(/^east \(127\.0\.0\.2\) is unhealthy since .*Z: .*; west \(127\.0\.0\.3\) is healthy/)
@@ -145,15 +145,15 @@ comment-shop 600 IN TXT "prefix=comment-"
   it.skipIf(!needs('named', 'kube-apiserver', 'etcd'))(
     "takes over the original's records on BIND by TSIG",
     async () => {
-      const real = worldKinds.find(({ name }) => name === 'kube-apiserver')
-      if (real === undefined) throw new Error('there is no such world')
-      const world = await real.start()
-      const backends = await prepare(world)
+      const real = environmentKinds.find(({ name }) => name === 'kube-apiserver')
+      if (real === undefined) throw new Error('there is no such environment')
+      const environment = await real.start()
+      const backends = await prepare(environment)
       const folder = await mkdtemp(join(tmpdir(), 'seamark-balance-'))
       cleanups.push(async () => rm(folder, { recursive: true, force: true }))
       const peer = await startBind([{ origin: ZONE, text }], [key])
       cleanups.push(async () => peer.close())
-      await writeFile(join(folder, 'kubeconfig'), world.kubeconfig, { mode: 0o600 })
+      await writeFile(join(folder, 'kubeconfig'), environment.kubeconfig, { mode: 0o600 })
       await writeFile(
         join(folder, 'seamark.yaml'),
         `apiVersion: config.seamark.io/v1alpha1
@@ -179,7 +179,7 @@ records:
       const manager = await startManager([...flags, '--namespace', 'seamark'], { TSIG_SECRET: key.secret })
       cleanups.push(async () => manager.kill())
       try {
-        await createBalancer(world.client, backends.port)
+        await createBalancer(environment.client, backends.port)
         await expectAnswer(peer.address, NAME, `${EAST} ${WEST}`)
         expect(await ask(peer.address, `_seamark-a.${NAME}`, 'TXT')).toContain('from=dnslb/GardenRing')
         // Kept, so that the records can be given back.
@@ -190,7 +190,7 @@ records:
           'endpoint_health{loadbalancer="web/shop",endpoint="web/east"} 0',
           'endpoint_active{loadbalancer="web/shop",endpoint="web/west"} 1',
         ])
-          await expect.poll(async () => manager.metrics(), patience).toContain(line)
+          await expect.poll(async () => manager.metrics(), POLL_OPTIONS).toContain(line)
         expect(await manager.stop()).toBe(0)
         expect(manager.log()).not.toContain(key.secret)
       } catch (error) {

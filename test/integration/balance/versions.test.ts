@@ -23,8 +23,8 @@ import { proberInThisThread } from '@seamark/operator/testing'
 import { describe, expect, it } from 'vitest'
 import { freePort } from '../dns/peers.ts'
 import { applyExample } from '../examples/manifests.ts'
-import { worldKinds } from '../publish/world.ts'
-import { patience, startBackends } from './backends.ts'
+import { environmentKinds } from '../publish/test-environment.ts'
+import { POLL_OPTIONS, startBackends } from './backends.ts'
 
 const ACCOUNT = 'system:serviceaccount:seamark:seamark'
 const GROUPS = ['system:serviceaccounts', 'system:serviceaccounts:seamark', 'system:authenticated']
@@ -41,17 +41,19 @@ const CONFIGURATIONS = [
 const at = (name: string) => ({ namespace: 'seamark', name })
 const attempt = async (write: () => Promise<unknown>): Promise<string> => write().then(() => 'written', String)
 
-describe.each(worldKinds)('versions of the load balancing kinds on $name', ({ isMissing, start }) => {
+describe.each(environmentKinds)('versions of the load balancing kinds on $name', ({ isMissing, start }) => {
   it.skipIf(isMissing)('are two views of one object', async () => {
-    await using world = await start()
-    const { client } = world
+    await using environment = await start()
+    const { client } = environment
     for (const file of ['deploy/seamark.yaml', 'deploy/admission.yaml']) await applyExample(client, file)
     for (const file of ['dns-load-balancer/seamark.yaml', 'dns-load-balancer/webhooks.yaml'])
       await applyExample(client, file)
     // Stored by an installation without webhooks.
     await installCrds(client, loadBalancerCrds(), new AbortController().signal)
     const old = { metadata: at('old'), spec: { DNSName: 'old.example.com', singleton: true } }
-    await expect.poll(async () => attempt(async () => client.create(DNSLoadBalancer, old)), patience).toBe('written')
+    await expect
+      .poll(async () => attempt(async () => client.create(DNSLoadBalancer, old)), POLL_OPTIONS)
+      .toBe('written')
     const port = await freePort()
     const url = `https://localhost:${port}`
     // No Service has a proxy here: the API server gets the address.
@@ -65,7 +67,7 @@ describe.each(worldKinds)('versions of the load balancing kinds on $name', ({ is
       await client.patch(each, 'seamark-balance', 'json', patch)
     }
     const refused: string[] = []
-    const cluster = connect(configFromText(await world.userKubeconfig(ACCOUNT, GROUPS)), {
+    const cluster = connect(configFromText(await environment.userKubeconfig(ACCOUNT, GROUPS)), {
       fieldManager: 'contour-plus',
       observer: {
         request({ method, code }) {
@@ -95,17 +97,17 @@ describe.each(worldKinds)('versions of the load balancing kinds on $name', ({ is
         (await client.get(CustomResourceDefinition, 'dnsloadbalancers.loadbalancer.gardener.cloud')).spec.versions
           .filter(({ served }) => served)
           .map(({ name, storage }) => `${name}${storage ? ' stored' : ''}`)
-      await expect.poll(versions, patience).toEqual(['v1 stored', 'v1beta1'])
+      await expect.poll(versions, POLL_OPTIONS).toEqual(['v1 stored', 'v1beta1'])
       const healthCheck = { scheme: 'http', port: backends.port, path: '/healthz', profile: 'fast' } as const
       const create = async () =>
         client.create(DNSLoadBalancerV1, {
           metadata: at('shop'),
           spec: { dnsName: 'shop.example.com', healthCheck },
         })
-      await expect.poll(async () => attempt(create), patience).toBe('written')
+      await expect.poll(async () => attempt(create), POLL_OPTIONS).toBe('written')
       // Defaulted in v1, shown in v1beta1.
       await expect
-        .poll(async () => (await client.get(DNSLoadBalancer, 'seamark/shop')).spec, patience)
+        .poll(async () => (await client.get(DNSLoadBalancer, 'seamark/shop')).spec, POLL_OPTIONS)
         .toMatchObject({ DNSName: 'shop.example.com', type: 'Balanced', healthPath: '/healthz' })
 
       // Priority and drain of v1 decide what is published.
@@ -116,19 +118,19 @@ describe.each(worldKinds)('versions of the load balancing kinds on $name', ({ is
       for (const [index, spec] of endpoints.entries()) {
         const endpoint = { metadata: at(`e${index}`), spec }
         await expect
-          .poll(async () => attempt(async () => client.create(DNSLoadBalancerEndpointV1, endpoint)), patience)
+          .poll(async () => attempt(async () => client.create(DNSLoadBalancerEndpointV1, endpoint)), POLL_OPTIONS)
           .toBe('written')
       }
       const published = async () =>
         (await client.find(DNSEndpoint, 'seamark/shop-dnslb'))?.spec.endpoints.flatMap(({ targets }) => targets)
-      await expect.poll(published, patience).toEqual(['127.0.0.2'])
+      await expect.poll(published, POLL_OPTIONS).toEqual(['127.0.0.2'])
       const drained = { metadata: at('e0'), spec: { ...endpoints[0], drain: true } }
       await client.apply(DNSLoadBalancerEndpointV1, drained as DNSLoadBalancerEndpointV1, { force: true })
-      await expect.poll(published, patience).toEqual(['127.0.0.3'])
+      await expect.poll(published, POLL_OPTIONS).toEqual(['127.0.0.3'])
       expect((await client.get(DNSLoadBalancerEndpoint, 'seamark/e0')).spec).toMatchObject({ geo: 'eu', weight: 3 })
       // The status that the controller writes in v1beta1 is the status of v1.
       await expect
-        .poll(async () => (await client.get(DNSLoadBalancerV1, 'seamark/shop')).status?.active, patience)
+        .poll(async () => (await client.get(DNSLoadBalancerV1, 'seamark/shop')).status?.active, POLL_OPTIONS)
         .toEqual([{ name: 'e1', address: '127.0.0.3' }])
 
       // Stored as v1beta1, with a spelling that v1 does not have: a change in v1 keeps it.

@@ -4,20 +4,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { HTTPProxy } from '@seamark/operator'
 import { expect, it } from 'vitest'
-import { createLoadBalancer, createNamespace, worldKinds } from '../publish/world.ts'
+import { createLoadBalancer, createNamespace, environmentKinds } from '../publish/test-environment.ts'
 import { runCommand } from '../records/run-command.ts'
 
 it('says that the Service does not exist, and exits with 2', async () => {
-  const [embedded] = worldKinds
-  if (embedded === undefined) throw new Error('no embedded world')
-  await using world = await embedded.start()
+  const [embedded] = environmentKinds
+  if (embedded === undefined) throw new Error('no embedded environment')
+  await using environment = await embedded.start()
   const folder = await mkdtemp(join(tmpdir(), 'seamark-dry-run-'))
   try {
     const kubeconfig = join(folder, 'kubeconfig')
-    await writeFile(kubeconfig, world.kubeconfig, { mode: 0o600 })
-    for (const name of ['ns', 'ingress']) await createNamespace(world.client, name)
-    await createLoadBalancer(world.client, 'ingress/envoy', [{ ip: '10.0.0.1' }])
-    await world.client.create(HTTPProxy, {
+    await writeFile(kubeconfig, environment.kubeconfig, { mode: 0o600 })
+    for (const name of ['ns', 'ingress']) await createNamespace(environment.client, name)
+    await createLoadBalancer(environment.client, 'ingress/envoy', [{ ip: '10.0.0.1' }])
+    await environment.client.create(HTTPProxy, {
       metadata: { namespace: 'ns', name: 'foo' },
       spec: { virtualhost: { fqdn: 'test.example.com' } },
     })

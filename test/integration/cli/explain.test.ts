@@ -19,10 +19,16 @@ import { ConfigMap } from '@seamark/kube'
 import { Certificate, DNSEndpoint, type Explanation, loadConfig, publishOptions, runApp } from '@seamark/operator'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Bench, SERVICE } from '../publish/bench.ts'
-import { setAddresses, type RunningApp, type World, untilKindIsOlder, worldKinds } from '../publish/world.ts'
+import {
+  setAddresses,
+  type RunningApp,
+  type TestEnvironment,
+  untilKindIsOlder,
+  environmentKinds,
+} from '../publish/test-environment.ts'
 import { runCommand } from '../records/run-command.ts'
 
-const [embedded] = worldKinds
+const [embedded] = environmentKinds
 const HOST = 'test.example.com'
 const secret = Buffer.from('canary-tsig-secret-of-32-octets!').toString('base64')
 const env = { TSIG_SECRET: secret }
@@ -40,7 +46,7 @@ async function startDns(): Promise<DnsServer> {
 }
 
 describe('seamark explain', () => {
-  let world: World
+  let environment: TestEnvironment
   let bench: Bench
   let dns: DnsServer
   let server: string
@@ -50,14 +56,14 @@ describe('seamark explain', () => {
   const resolver = createDnsClient()
 
   beforeAll(async () => {
-    if (embedded === undefined) throw new Error('no embedded world')
-    world = await embedded.start()
-    bench = await Bench.prepare(world)
-    await untilKindIsOlder(world.client)
+    if (embedded === undefined) throw new Error('no embedded environment')
+    environment = await embedded.start()
+    bench = await Bench.prepare(environment)
+    await untilKindIsOlder(environment.client)
     dns = await startDns()
     server = `127.0.0.1:${dns.addresses[0]?.port}`
     folder = await mkdtemp(join(tmpdir(), 'seamark-explain-'))
-    await writeFile(join(folder, 'kubeconfig'), world.kubeconfig, { mode: 0o600 })
+    await writeFile(join(folder, 'kubeconfig'), environment.kubeconfig, { mode: 0o600 })
   })
   afterEach(async () => {
     await app?.stop()
@@ -70,7 +76,7 @@ describe('seamark explain', () => {
   afterAll(async () => {
     await resolver.close()
     await dns.close()
-    await world[Symbol.asyncDispose]()
+    await environment[Symbol.asyncDispose]()
     await rm(folder, { recursive: true, force: true })
   })
 
@@ -97,7 +103,7 @@ records:
     const loaded = loadConfig({ file: text })
     if (!loaded.ok) throw new Error(loaded.faults.join('; '))
     const { publish, records } = loaded.config
-    app = world.launch('contour-plus', async (cluster, { clock }, signal) =>
+    app = environment.launch('contour-plus', async (cluster, { clock }, signal) =>
       runApp(
         {
           cluster,

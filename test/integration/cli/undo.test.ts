@@ -4,18 +4,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Lease } from '@seamark/kube'
 import { expect, it } from 'vitest'
-import { createNamespace, worldKinds } from '../publish/world.ts'
+import { createNamespace, environmentKinds } from '../publish/test-environment.ts'
 import { runCommand } from '../records/run-command.ts'
 
 it('warns while the Lease of the manager is held, and not after it ran out', async () => {
-  const [embedded] = worldKinds
-  if (embedded === undefined) throw new Error('no embedded world')
-  await using world = await embedded.start()
+  const [embedded] = environmentKinds
+  if (embedded === undefined) throw new Error('no embedded environment')
+  await using environment = await embedded.start()
   const folder = await mkdtemp(join(tmpdir(), 'seamark-undo-'))
   try {
     const kubeconfig = join(folder, 'kubeconfig')
-    await writeFile(kubeconfig, world.kubeconfig, { mode: 0o600 })
-    await createNamespace(world.client, 'seamark')
+    await writeFile(kubeconfig, environment.kubeconfig, { mode: 0o600 })
+    await createNamespace(environment.client, 'seamark')
     const manifest = join(folder, 'shop.yaml')
     await writeFile(
       manifest,
@@ -35,14 +35,14 @@ spec: { endpoints: [{ dnsName: shop.example.test, recordType: A, targets: [192.0
     expect((await undo()).stderr).toBe('')
 
     const spec = { holderIdentity: 'seamark-7c9', leaseDurationSeconds: 3600, renewTime: microTime(Date.now()) }
-    await world.client.create(Lease, { metadata: { namespace: 'seamark', name: 'contour-plus-leader' }, spec })
+    await environment.client.create(Lease, { metadata: { namespace: 'seamark', name: 'contour-plus-leader' }, spec })
     const warned = await undo()
     expect(warned.stderr).toContain('the manager seamark-7c9 is running (Lease seamark/contour-plus-leader)')
     expect(warned.stderr).toContain('kubectl -n seamark scale deployment seamark --replicas=0')
     expect(warned.stdout).toContain('shop.example.test.')
 
     const renewTime = microTime(Date.now() - 7_200_000)
-    await world.client.patch(Lease, 'seamark/contour-plus-leader', 'merge', { spec: { renewTime } })
+    await environment.client.patch(Lease, 'seamark/contour-plus-leader', 'merge', { spec: { renewTime } })
     expect((await undo()).stderr).toBe('')
   } finally {
     await rm(folder, { recursive: true, force: true })

@@ -24,27 +24,27 @@ import {
   eventually,
   type RunningApp,
   setAddresses,
-  type World,
+  type TestEnvironment,
   untilKindIsOlder,
-  worldKinds,
-} from '../publish/world.ts'
+  environmentKinds,
+} from '../publish/test-environment.ts'
 
 const ZONE = 'example.com.'
 
-let world: World
+let environment: TestEnvironment
 let bench: Bench
 let server: DnsServer
 let address: ServerAddress
 const client = createDnsClient()
 
 beforeEach(async () => {
-  const [embedded] = worldKinds
-  if (embedded === undefined) throw new Error('no embedded world')
-  world = await embedded.start()
-  if ((await world.client.find(Namespace, 'kube-system')) === undefined)
-    await createNamespace(world.client, 'kube-system')
-  bench = await Bench.prepare(world)
-  await untilKindIsOlder(world.client)
+  const [embedded] = environmentKinds
+  if (embedded === undefined) throw new Error('no embedded environment')
+  environment = await embedded.start()
+  if ((await environment.client.find(Namespace, 'kube-system')) === undefined)
+    await createNamespace(environment.client, 'kube-system')
+  bench = await Bench.prepare(environment)
+  await untilKindIsOlder(environment.client)
   const zone = createZone(fqdn(ZONE), [
     createRRset(ZONE, 'SOA', 300, [`ns.${ZONE} admin.${ZONE} 1 3600 600 86400 30`]),
     createRRset(ZONE, 'NS', 300, [`ns.${ZONE}`]),
@@ -56,7 +56,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await server.close()
-  await world[Symbol.asyncDispose]()
+  await environment[Symbol.asyncDispose]()
 })
 
 /** The manager with publish and records, which writes to our own DNS server. */
@@ -84,7 +84,7 @@ it('U40: a proxy made before the start answers, and the answer follows the load 
   await bench.proxy()
   await using _app = run()
   await expectAnswer('test.example.com', '10.0.0.0')
-  await setAddresses(world.client, SERVICE, [{ ip: '203.0.113.5' }])
+  await setAddresses(environment.client, SERVICE, [{ ip: '203.0.113.5' }])
   await expectAnswer('test.example.com', '203.0.113.5')
   expect(await ask('test.example.com')).toBe('203.0.113.5')
 })
@@ -107,7 +107,7 @@ it('U40: a restart writes only what is new, and a deleted proxy has no answer an
   await bench.proxy({ metadata: { name: 'second' }, spec: { virtualhost: { fqdn: 'second.example.com' } } })
   await expectAnswer('second.example.com', '10.0.0.0')
   expect(await bench.versions()).toEqual(expect.arrayContaining(before))
-  await world.client.delete(HTTPProxy, 'ns/foo')
+  await environment.client.delete(HTTPProxy, 'ns/foo')
   await expectAnswer('test.example.com', '')
   expect(await ask('other.example.com')).toBe('10.0.0.0')
 })

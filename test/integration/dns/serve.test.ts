@@ -9,23 +9,29 @@ import { createDnsClient, groupRecords, RCODE, type ServerAddress } from '@seama
 import { type AppOptions, DNSEndpoint, DnsConfig, runApp } from '@seamark/operator'
 import { ConfigMap, Lease, Namespace } from '@seamark/kube'
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
-import { createNamespace, eventually, untilKindIsOlder, type World, worldKinds } from '../publish/world.ts'
+import {
+  createNamespace,
+  eventually,
+  untilKindIsOlder,
+  type TestEnvironment,
+  environmentKinds,
+} from '../publish/test-environment.ts'
 
 const client = createDnsClient()
-let world: World
+let environment: TestEnvironment
 let folder = ''
 
 beforeEach(async () => {
-  const [embedded] = worldKinds
-  if (embedded === undefined) throw new Error('no embedded world')
-  world = await embedded.start()
+  const [embedded] = environmentKinds
+  if (embedded === undefined) throw new Error('no embedded environment')
+  environment = await embedded.start()
   for (const name of ['kube-system', 'seamark', 'web'])
-    if ((await world.client.find(Namespace, name)) === undefined) await createNamespace(world.client, name)
-  await untilKindIsOlder(world.client)
+    if ((await environment.client.find(Namespace, name)) === undefined) await createNamespace(environment.client, name)
+  await untilKindIsOlder(environment.client)
   folder = await mkdtemp(join(tmpdir(), 'seamark-serve-'))
 })
 afterEach(async () => {
-  await world[Symbol.asyncDispose]()
+  await environment[Symbol.asyncDispose]()
   await rm(folder, { recursive: true, force: true })
 })
 afterAll(async () => client.close())
@@ -36,7 +42,7 @@ interface Running {
 }
 
 async function run(dns: object, options: Partial<AppOptions> = {}): Promise<Running> {
-  const { cluster } = world.connect('contour-plus')
+  const { cluster } = environment.connect('contour-plus')
   const stopping = new AbortController()
   let onReady: (address: string) => void = () => undefined
   const ready = new Promise<string>((resolve) => (onReady = resolve))
@@ -64,7 +70,7 @@ async function run(dns: object, options: Partial<AppOptions> = {}): Promise<Runn
 }
 
 async function publish(name: string, ...targets: string[]): Promise<void> {
-  await world.client.apply(DNSEndpoint, {
+  await environment.client.apply(DNSEndpoint, {
     metadata: { name, namespace: 'web' },
     spec: { endpoints: [{ dnsName: `${name}.example.test`, recordType: 'A', recordTTL: 60, targets }] },
   })
@@ -97,7 +103,7 @@ it('a host that is published is answered, and a restart answers it from its fold
 
   // Nothing leads here: what is answered comes from the folder.
   const lease = { lease: 'held-by-another', namespace: 'seamark' }
-  await world.client.create(Lease, {
+  await environment.client.create(Lease, {
     metadata: { name: lease.lease, namespace: lease.namespace },
     spec: {
       holderIdentity: 'another',
@@ -115,7 +121,7 @@ it('without a folder the zone comes back from ConfigMaps', async () => {
   const first = await run({})
   await answers(first.at, 'shop.example.test', '192.0.2.80')
   await first.stop()
-  const stored = await world.client.list(ConfigMap, { namespace: 'seamark' })
+  const stored = await environment.client.list(ConfigMap, { namespace: 'seamark' })
   expect(stored.items.filter(({ metadata }) => metadata.name?.startsWith('seamark-dns-'))).not.toEqual([])
   const second = await run({})
   expect(await ask(second.at, 'shop.example.test')).toBe('192.0.2.80')
@@ -134,7 +140,7 @@ it('a new zone has the name servers of the configuration', async () => {
 
 it('weights of a DNSEndpoint decide how often each target is answered', async () => {
   const targets = ['192.0.2.1', '192.0.2.2']
-  await world.client.apply(DNSEndpoint, {
+  await environment.client.apply(DNSEndpoint, {
     metadata: { name: 'canary', namespace: 'web' },
     spec: {
       endpoints: [

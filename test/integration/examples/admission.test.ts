@@ -7,7 +7,7 @@ import { kind, type Obj } from '@seamark/kube/object'
 import { AdmissionConfig, DNSEndpoint, HTTPProxy, HTTPRoute, runApp, unified } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
 import { freePort } from '../dns/peers.ts'
-import { eventually, worldKinds } from '../publish/world.ts'
+import { eventually, environmentKinds } from '../publish/test-environment.ts'
 import { applyExample } from './manifests.ts'
 
 const ACCOUNT = 'system:serviceaccount:seamark:seamark'
@@ -41,10 +41,10 @@ const http = {
   paths: [{ path: '/', pathType: 'Prefix', backend: { service: { name: 'web', port: { number: 80 } } } }],
 }
 
-describe.each(worldKinds)('examples/deploy/admission.yaml on $name', ({ isMissing, start }) => {
+describe.each(environmentKinds)('examples/deploy/admission.yaml on $name', ({ isMissing, start }) => {
   it.skipIf(isMissing)('refuses names without a grant, with the rights of the examples', async () => {
-    await using world = await start()
-    const { client } = world
+    await using environment = await start()
+    const { client } = environment
     await applyExample(client, 'deploy/seamark.yaml')
     await applyExample(client, 'deploy/admission.yaml')
     await client.create(Namespace, { metadata: { name: 'shop' } })
@@ -65,7 +65,7 @@ describe.each(worldKinds)('examples/deploy/admission.yaml on $name', ({ isMissin
     await client.create(DNSEndpoint, endpoint('old', 'www.other.example.com'))
 
     const refused: string[] = []
-    const cluster = connect(configFromText(await world.userKubeconfig(ACCOUNT, GROUPS)), {
+    const cluster = connect(configFromText(await environment.userKubeconfig(ACCOUNT, GROUPS)), {
       fieldManager: 'contour-plus',
       observer: {
         request({ method, code }) {

@@ -6,20 +6,20 @@ import { CustomResourceDefinition } from '@seamark/kube'
 import { DNSLoadBalancer, DNSLoadBalancerEndpoint } from '@seamark/operator'
 import { proberInThisThread } from '@seamark/operator/testing'
 import { describe, expect, it } from 'vitest'
-import { ask, patience, startBackends } from '../balance/backends.ts'
-import { worldKinds } from '../publish/world.ts'
+import { ask, POLL_OPTIONS, startBackends } from '../balance/backends.ts'
+import { environmentKinds } from '../publish/test-environment.ts'
 import { startExampleManager } from './example-manager.ts'
 import { applyExample, type Manifest, readExample } from './manifests.ts'
 
-describe.each(worldKinds)('examples/dns-load-balancer on $name', ({ isMissing, start }) => {
+describe.each(environmentKinds)('examples/dns-load-balancer on $name', ({ isMissing, start }) => {
   it.skipIf(isMissing)('answers with the healthy endpoint, with the rights that the examples grant', async () => {
-    await using world = await start()
-    const { client } = world
+    await using environment = await start()
+    const { client } = environment
     await applyExample(client, 'deploy/seamark.yaml')
     await applyExample(client, 'dns-load-balancer/seamark.yaml')
     const backends = await startBackends('127.0.0.1')
     await using manager = await startExampleManager(
-      world,
+      environment,
       'dns-load-balancer/seamark.yaml',
       ({ balance }, { address, port }) => ({
         allowLoopback: true,
@@ -30,11 +30,11 @@ describe.each(worldKinds)('examples/dns-load-balancer on $name', ({ isMissing, s
     try {
       for (const manifest of readExample('dns-load-balancer/load-balancer.yaml')) {
         const create = async () => createOnLoopback(manifest, backends.port)
-        await expect.poll(async () => create().then(() => 'created', String), patience).toBe('created')
+        await expect.poll(async () => create().then(() => 'created', String), POLL_OPTIONS).toBe('created')
       }
-      await expect.poll(async () => ask(server, 'shop.example.com'), patience).toBe('127.0.0.1')
+      await expect.poll(async () => ask(server, 'shop.example.com'), POLL_OPTIONS).toBe('127.0.0.1')
       const west = async () => (await client.get(DNSLoadBalancerEndpoint, 'seamark/west')).status
-      await expect.poll(west, patience).toMatchObject({ active: false, healthy: false })
+      await expect.poll(west, POLL_OPTIONS).toMatchObject({ active: false, healthy: false })
       const names = (await client.list(CustomResourceDefinition)).items.map(({ metadata }) => metadata.name)
       expect(names).toContain('dnsproviders.loadbalancer.gardener.cloud')
       expect(refused).toEqual([])

@@ -5,7 +5,7 @@
 import { createDnsServer, createRRset, createZone, fqdn, TsigKey } from '@seamark/dns'
 import { type Cluster, configFromText, connect, Secret } from '@seamark/kube'
 import { loadConfig, runApp } from '@seamark/operator'
-import type { World } from '../publish/world.ts'
+import type { TestEnvironment } from '../publish/test-environment.ts'
 import { readExample } from './manifests.ts'
 
 const ORIGIN = fqdn('example.com.')
@@ -30,12 +30,12 @@ type Config = Extract<ReturnType<typeof loadConfig>, { ok: true }>['config']
 
 /** `capabilities`: what the manager runs besides records, by the configuration of the example in `file`. */
 export async function startExampleManager(
-  world: World,
+  environment: TestEnvironment,
   file: string,
   capabilities: (config: Config, server: ExampleServer) => Partial<App>,
   flags: Readonly<Record<string, string>> = {},
 ): Promise<ExampleManager> {
-  const stored = (await world.client.get(Secret, 'seamark/tsig')).data?.['secret'] ?? ''
+  const stored = (await environment.client.get(Secret, 'seamark/tsig')).data?.['secret'] ?? ''
   const key = new TsigKey('seamark', 'hmac-sha256', Buffer.from(stored, 'base64').toString())
   const zone = createZone(ORIGIN, [
     createRRset(ORIGIN, 'SOA', 60, [`ns.${ORIGIN} admin.${ORIGIN} 1 3600 600 86400 30`]),
@@ -53,7 +53,7 @@ export async function startExampleManager(
   if (!loaded.ok) throw new Error(loaded.faults.join('; '))
   const { mode, records, leaderElection } = loaded.config
   const refused: string[] = []
-  const cluster = await connectAs(world, refused)
+  const cluster = await connectAs(environment, refused)
   const stop = new AbortController()
   const done = runApp(
     {
@@ -78,8 +78,8 @@ export async function startExampleManager(
   }
 }
 
-async function connectAs(world: World, refused: string[]): Promise<Cluster> {
-  return connect(configFromText(await world.userKubeconfig(ACCOUNT, GROUPS)), {
+async function connectAs(environment: TestEnvironment, refused: string[]): Promise<Cluster> {
+  return connect(configFromText(await environment.userKubeconfig(ACCOUNT, GROUPS)), {
     fieldManager: 'contour-plus',
     observer: {
       request({ method, code }) {

@@ -5,21 +5,21 @@
 import { createDnsClient, groupRecords } from '@seamark/dns'
 import { HTTPProxy, publishOptions, unified } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
-import { eventually, setAddresses, worldKinds } from '../publish/world.ts'
+import { eventually, setAddresses, environmentKinds } from '../publish/test-environment.ts'
 import { startExampleManager } from './example-manager.ts'
 import { applyExample } from './manifests.ts'
 
-describe.each(worldKinds)('examples/records on $name', ({ isMissing, start }) => {
+describe.each(environmentKinds)('examples/records on $name', ({ isMissing, start }) => {
   it.skipIf(isMissing)('serves what it declares, with the rights that examples/deploy grants', async () => {
-    await using world = await start()
-    const { client } = world
+    await using environment = await start()
+    const { client } = environment
     await applyExample(client, 'deploy/seamark.yaml')
     await applyExample(client, 'records/seamark.yaml')
     await applyExample(client, 'contour/load-balancer.yaml')
     await setAddresses(client, 'projectcontour/envoy', [{ ip: '192.0.2.10' }])
     // Every kind of source, so that the rights of each are needed.
     await using manager = await startExampleManager(
-      world,
+      environment,
       'records/seamark.yaml',
       ({ publish }) => ({ publish: publishOptions(publish) }),
       { 'publish-sources': unified.sources.join(',') },

@@ -6,7 +6,7 @@ import { Ingress, Namespace } from '@seamark/kube'
 import { fleetCrds, HostClaim } from '@seamark/operator'
 import { Claims, deleteExactly, ingressRoot } from '@seamark/operator/testing'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Server, startEmbedded } from './world.ts'
+import { type Server, startEmbedded } from './test-environment.ts'
 
 const RACES = 1000
 const CONCURRENT = 50

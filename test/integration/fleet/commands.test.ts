@@ -11,7 +11,7 @@ import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { applyExample, readExample } from '../examples/manifests.ts'
 import { runCommand } from '../records/run-command.ts'
-import { FleetWorld, patience } from './world.ts'
+import { FleetEnvironment, POLL_OPTIONS } from './test-environment.ts'
 
 const EXIT = { ok: 0, error: 1, refused: 3, usage: 5 } as const
 
@@ -24,7 +24,7 @@ interface Kubeconfig {
 }
 
 /** One file with the hub as the current context, and every member as one more. */
-function writeKubeconfig(folder: string, world: FleetWorld): string {
+function writeKubeconfig(folder: string, environment: FleetEnvironment): string {
   const merged = {
     apiVersion: 'v1',
     kind: 'Config',
@@ -33,7 +33,7 @@ function writeKubeconfig(folder: string, world: FleetWorld): string {
     contexts: [],
     'current-context': 'hub',
   } as Kubeconfig & object
-  for (const [name, { kubeconfig }] of [['hub', world.hub] as const, ...world.members]) {
+  for (const [name, { kubeconfig }] of [['hub', environment.hub] as const, ...environment.members]) {
     const { clusters, users } = parse(kubeconfig) as Kubeconfig
     merged.clusters.push({ name, cluster: clusters[0]?.cluster ?? {} })
     merged.users.push({ name, user: users[0]?.user ?? {} })
@@ -48,9 +48,9 @@ describe('the commands of the fleet', () => {
   it('register clusters, drain and shift, and show where a host is', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'seamark-fleet-'))
     try {
-      await using world = await FleetWorld.start(['eu1', 'us1'])
-      const { client } = world.hub
-      const hub = ['--kubeconfig', writeKubeconfig(folder, world)]
+      await using environment = await FleetEnvironment.start(['eu1', 'us1'])
+      const { client } = environment.hub
+      const hub = ['--kubeconfig', writeKubeconfig(folder, environment)]
       const namespace = ['-n', 'manager']
       for (const name of ['eu1', 'us1']) {
         const added = await seamark('cluster', 'add', name, ...hub, ...namespace)
@@ -59,16 +59,16 @@ describe('the commands of the fleet', () => {
           metadata: { labels: { tier: 'prod' } },
           spec: { location: { region: name.slice(0, 2) } },
         })
-        await world.deploy(name)
+        await environment.deploy(name)
       }
       expect((await seamark('cluster', 'add', 'No_Name', ...hub)).code).toBe(EXIT.usage)
-      world.run()
+      environment.run()
       const list = async () => (await seamark('cluster', 'list', ...hub)).stdout
-      await expect.poll(list, patience).toMatch(/eu1 +True +ClusterReady .*\n.*us1 +True +ClusterReady/)
+      await expect.poll(list, POLL_OPTIONS).toMatch(/eu1 +True +ClusterReady .*\n.*us1 +True +ClusterReady/)
 
       await applyExample(client, 'fleet/hub.yaml')
-      await world.admit('eu1', 'shop/shop', '192.0.2.1')
-      await world.admit('us1', 'shop/shop', '192.0.2.2')
+      await environment.admit('eu1', 'shop/shop', '192.0.2.1')
+      await environment.admit('us1', 'shop/shop', '192.0.2.2')
       expect((await seamark('tree', 'nobody.example.com', ...hub)).code).toBe(EXIT.error)
       const refused = await seamark('drain', 'us1', ...hub)
       expect([refused.code, refused.stderr]).toEqual([
@@ -77,8 +77,8 @@ describe('the commands of the fleet', () => {
       ])
 
       for (const name of ['eu1', 'us1'])
-        await expect.poll(async () => world.judge(name, { healthy: true, active: true }), patience).toBe(1)
-      await expect.poll(async () => world.phases(), patience).toBe('eu1 Active, us1 Active')
+        await expect.poll(async () => environment.judge(name, { healthy: true, active: true }), POLL_OPTIONS).toBe(1)
+      await expect.poll(async () => environment.phases(), POLL_OPTIONS).toBe('eu1 Active, us1 Active')
       const tree = (await seamark('tree', 'shop.example.com', ...hub)).stdout
       expect(tree).toContain('shop.example.com  claimed by Ingress shop/shop')
       expect(tree).toContain('eu1 (ClusterReady)  Active Serving')
@@ -120,21 +120,21 @@ describe('the commands of the fleet', () => {
       // DNS still answers the leaf: the deadline reports it, and it goes on serving.
       const draining = async () =>
         (await client.get(Cluster, 'us1')).status?.conditions?.find(({ type }) => type === 'Draining')
-      await expect.poll(async () => (await draining())?.message, patience).toContain('1 WaitingForDns')
+      await expect.poll(async () => (await draining())?.message, POLL_OPTIONS).toContain('1 WaitingForDns')
       expect((await draining())?.reason).toBe('DrainDeadlineReached')
-      await expect.poll(async () => world.events('us1'), patience).toContain('DrainDeadlineReached')
-      await expect.poll(async () => world.phases(), patience).toBe('eu1 Active, us1 Draining')
+      await expect.poll(async () => environment.events('us1'), POLL_OPTIONS).toContain('DrainDeadlineReached')
+      await expect.poll(async () => environment.phases(), POLL_OPTIONS).toBe('eu1 Active, us1 Draining')
       expect((await seamark('undrain', 'us1', ...hub)).code).toBe(EXIT.ok)
       expect((await client.get(Cluster, 'us1')).spec.drain).toEqual({ enabled: false })
-      await expect.poll(async () => world.phases(), patience).toBe('eu1 Active, us1 Active')
+      await expect.poll(async () => environment.phases(), POLL_OPTIONS).toBe('eu1 Active, us1 Active')
       expect((await seamark('drain', 'nowhere', ...hub)).code).toBe(EXIT.error)
 
       await client.patch(GlobalIngressPolicy, 'shop/shop', 'merge', {
         spec: { traffic: { ttlSeconds: 1 }, migration: { drainSeconds: 0 } },
       })
       const waiting = seamark('drain', 'us1', '--wait', ...hub)
-      await expect.poll(async () => world.phases(), patience).toBe('eu1 Active, us1 Draining')
-      await world.judge('us1', { healthy: true, active: false })
+      await expect.poll(async () => environment.phases(), POLL_OPTIONS).toBe('eu1 Active, us1 Draining')
+      await environment.judge('us1', { healthy: true, active: false })
       const waited = await waiting
       expect([waited.code, waited.stderr]).toEqual([EXIT.ok, ''])
       expect(waited.stdout).toMatch(/1 leaf is left: 1 Draining .*\n(.*\n)*no leaf is left on cluster us1, after/)
@@ -153,7 +153,7 @@ describe('the commands of the fleet', () => {
       expect(secrets.items.map(({ metadata }) => metadata.labels?.['seamark.io/cluster'])).toEqual(['eu1'])
       const forced = await seamark('cluster', 'remove', 'eu1', '--force', ...hub, ...namespace)
       expect([forced.code, forced.stdout]).toEqual([EXIT.ok, expect.stringContaining('its leaves stay on the member')])
-      expect(await world.exists('eu1', Ingress, 'shop/shop')).toBe(true)
+      expect(await environment.exists('eu1', Ingress, 'shop/shop')).toBe(true)
       expect((await seamark('crds')).stdout).toContain('name: leafingresses.seamark.io')
     } finally {
       rmSync(folder, { recursive: true })

@@ -3,7 +3,7 @@ import { createDnsServer, createRRset, createZone, fqdn } from '@seamark/dns'
 import { Ingress } from '@seamark/kube'
 import { DomainVerification, GlobalIngressPolicy } from '@seamark/operator'
 import { expect, it } from 'vitest'
-import { FleetWorld, patience, root } from './world.ts'
+import { FleetEnvironment, POLL_OPTIONS, root } from './test-environment.ts'
 
 const origin = fqdn('example.com.')
 
@@ -18,10 +18,10 @@ function zoneWith(...records: Parameters<typeof createRRset>[]) {
 it('a host of an unverified domain has no leaf until the TXT record has the token', async () => {
   const dns = await createDnsServer({ zones: [zoneWith()], listen: [{ address: '127.0.0.1', port: 0 }] })
   try {
-    await using world = await FleetWorld.start(['eu1'])
-    const { client } = world.hub
-    await world.register('eu1')
-    await world.deploy('eu1')
+    await using environment = await FleetEnvironment.start(['eu1'])
+    const { client } = environment.hub
+    await environment.register('eu1')
+    await environment.deploy('eu1')
     await client.create(GlobalIngressPolicy, {
       metadata: { namespace: 'shop', name: 'shop' },
       spec: { selector: { matchLabels: {} }, hosts: { customDomains: 'VerifiedOnly' } },
@@ -31,26 +31,26 @@ it('a host of an unverified domain has no leaf until the TXT record has the toke
       spec: { domain: 'example.com' },
     })
     await client.create(Ingress, root())
-    const app = world.run({ dnsServers: [`127.0.0.1:${dns.addresses[0]?.port}`] })
+    const app = environment.run({ dnsServers: [`127.0.0.1:${dns.addresses[0]?.port}`] })
     const condition = async (type: string) => {
-      const found = (await world.global())?.status?.conditions?.find((each) => each.type === type)
+      const found = (await environment.global())?.status?.conditions?.find((each) => each.type === type)
       return `${found?.status} ${found?.reason}`
     }
-    await expect.poll(async () => condition('HostsOwned'), patience).toBe('False DomainUnverified')
+    await expect.poll(async () => condition('HostsOwned'), POLL_OPTIONS).toBe('False DomainUnverified')
     const proof = async () => (await client.get(DomainVerification, 'shop/example')).status
-    await expect.poll(async () => (await proof())?.token, patience).toMatch(/^[0-9a-f]{32}$/)
-    expect(await world.exists('eu1', Ingress, 'shop/shop')).toBe(false)
+    await expect.poll(async () => (await proof())?.token, POLL_OPTIONS).toMatch(/^[0-9a-f]{32}$/)
+    expect(await environment.exists('eu1', Ingress, 'shop/shop')).toBe(false)
     const { token = '', conditions = [] } = (await proof()) ?? {}
     expect(conditions[0]?.message).toBe(`publish _seamark-challenge.example.com TXT "${token}"`)
     await app.stop()
 
     // A restart checks at once, and keeps the token.
     dns.swap(zoneWith([`_seamark-challenge.${origin}`, 'TXT', 60, [`"${token}"`]]))
-    world.run({ dnsServers: [`127.0.0.1:${dns.addresses[0]?.port}`] })
-    await expect.poll(async () => (await proof())?.verified, patience).toBe(true)
+    environment.run({ dnsServers: [`127.0.0.1:${dns.addresses[0]?.port}`] })
+    await expect.poll(async () => (await proof())?.verified, POLL_OPTIONS).toBe(true)
     expect((await proof())?.token).toBe(token)
-    await expect.poll(async () => world.exists('eu1', Ingress, 'shop/shop'), patience).toBe(true)
-    await expect.poll(async () => condition('HostsOwned'), patience).toBe('True HostsOwned')
+    await expect.poll(async () => environment.exists('eu1', Ingress, 'shop/shop'), POLL_OPTIONS).toBe(true)
+    await expect.poll(async () => condition('HostsOwned'), POLL_OPTIONS).toBe('True HostsOwned')
   } finally {
     await dns.close()
   }

@@ -9,7 +9,7 @@ import { Ingress } from '@seamark/kube'
 import { Cluster, DnsConfig, GlobalIngressPolicy, loadConfig } from '@seamark/operator'
 import { proberInThisThread } from '@seamark/operator/testing'
 import { expect, it } from 'vitest'
-import { FleetWorld, patience, root } from './world.ts'
+import { FleetEnvironment, POLL_OPTIONS, root } from './test-environment.ts'
 
 /** The gateway of a member: an address of its own on this machine. */
 async function startGateway(address: string, port = 0): Promise<Server & { port: number }> {
@@ -35,11 +35,11 @@ it('a root becomes leaves, a verdict, a record, an answer and a response, and a 
   const us1 = await startGateway('127.0.0.2', eu1.port)
   const resolver = createDnsClient()
   try {
-    await using world = await FleetWorld.start(['eu1', 'us1'])
-    const { client } = world.hub
+    await using environment = await FleetEnvironment.start(['eu1', 'us1'])
+    const { client } = environment.hub
     for (const name of ['eu1', 'us1']) {
-      await world.register(name)
-      await world.deploy(name)
+      await environment.register(name)
+      await environment.deploy(name)
     }
     await client.create(GlobalIngressPolicy, {
       metadata: { namespace: 'shop', name: 'shop' },
@@ -53,7 +53,7 @@ it('a root becomes leaves, a verdict, a record, an answer and a response, and a 
     const loaded = loadConfig({ flags: { 'balance-enabled': 'true' } })
     if (!loaded.ok) throw new Error(loaded.faults.join('; '))
     const address = await new Promise<string>((resolve) => {
-      world.run(
+      environment.run(
         {},
         {
           balance: { config: loaded.config.balance, startThread: proberInThisThread(20) },
@@ -70,18 +70,18 @@ it('a root becomes leaves, a verdict, a record, an answer and a response, and a 
         .sort()
     }
     await client.create(Ingress, root('shop', HOST))
-    await world.admit('eu1', 'shop/shop', '127.0.0.1')
-    await world.admit('us1', 'shop/shop', '127.0.0.2')
-    await expect.poll(async () => world.phases(), patience).toBe('eu1 Active, us1 Active')
-    await expect.poll(answer, patience).toEqual(['127.0.0.1', '127.0.0.2'])
+    await environment.admit('eu1', 'shop/shop', '127.0.0.1')
+    await environment.admit('us1', 'shop/shop', '127.0.0.2')
+    await expect.poll(async () => environment.phases(), POLL_OPTIONS).toBe('eu1 Active, us1 Active')
+    await expect.poll(answer, POLL_OPTIONS).toEqual(['127.0.0.1', '127.0.0.2'])
     for (const target of await answer()) expect(await request(target, eu1.port)).toBe(target)
     const ready = async () => (await client.get(Ingress, 'shop/shop')).metadata.annotations?.['seamark.io/summary']
-    await expect.poll(ready, patience).toBe('ready 2/2')
+    await expect.poll(ready, POLL_OPTIONS).toBe('ready 2/2')
 
     await client.patch(Cluster, 'us1', 'merge', { spec: { drain: { enabled: true } } })
-    await expect.poll(answer, patience).toEqual(['127.0.0.1'])
-    await expect.poll(async () => world.exists('us1', Ingress, 'shop/shop'), patience).toBe(false)
-    await expect.poll(async () => world.phases(), patience).toBe('eu1 Active')
+    await expect.poll(answer, POLL_OPTIONS).toEqual(['127.0.0.1'])
+    await expect.poll(async () => environment.exists('us1', Ingress, 'shop/shop'), POLL_OPTIONS).toBe(false)
+    await expect.poll(async () => environment.phases(), POLL_OPTIONS).toBe('eu1 Active')
   } finally {
     await resolver.close()
     for (const gateway of [eu1, us1]) {

@@ -58,6 +58,7 @@ const PROXY_ROUTES = [
   },
   { ...at('/moved'), requestRedirectPolicy: { path: '/there', statusCode: 302 } },
   { ...at('/found'), requestRedirectPolicy: { prefix: '/elsewhere', statusCode: 302 } },
+  { ...at('/host-only'), requestRedirectPolicy: { hostname: 'other.test', statusCode: 302 } },
   { ...at('/direct'), directResponsePolicy: { statusCode: 418, body: 'short and stout' } },
   { ...at('/silent'), directResponsePolicy: { statusCode: 204 } },
   to('two', {
@@ -216,6 +217,10 @@ async function applyObjects(world: World): Promise<string> {
           ],
         },
         {
+          matches: [path('/away')],
+          filters: [{ type: 'RequestRedirect', requestRedirect: { hostname: 'other.test', statusCode: 302 } }],
+        },
+        {
           matches: [path('/modify')],
           filters: [
             {
@@ -294,6 +299,18 @@ const ROWS: readonly Row[] = [
     ask: get(`${PROXY}:8080`, '/moved'),
     status: 302,
     location: `http://${PROXY}:8080/there`,
+  },
+  {
+    name: 'redirect to another host leaves the port of the request out',
+    ask: get(`${PROXY}:8080`, '/host-only/x'),
+    status: 302,
+    location: 'http://other.test/host-only/x',
+  },
+  {
+    name: 'redirect of the path keeps also the default port of the host',
+    ask: get(`${PROXY}:80`, '/moved'),
+    status: 302,
+    location: `http://${PROXY}:80/there`,
   },
   { name: 'redirect of a prefix', ask: get(PROXY, '/found/x'), status: 302, location: `http://${PROXY}/elsewhere/x` },
   { name: 'direct response', ask: get(PROXY, '/direct'), status: 418, body: 'short and stout' },
@@ -387,6 +404,12 @@ const ROWS: readonly Row[] = [
     status: 200,
     path: '/whole?y=1',
     request: { host: 'inner.test' },
+  },
+  {
+    name: 'redirect to another host goes to the port of the listener',
+    ask: get(`${ROUTE}:8080`, '/away'),
+    status: 302,
+    location: 'http://other.test/away',
   },
   { name: 'redirect of a segment', ask: get(ROUTE, '/go/x'), status: 302, location: `http://${ROUTE}/gone/x` },
   {

@@ -16,7 +16,7 @@ import {
 import { HTTPProxy } from '@seamark/kube/contour'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type EmbeddedServer, startEmbeddedServer } from '../apiserver/embedded-server.ts'
-import { crds } from '../publish/world.ts'
+import { crds } from '../publish/test-environment.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-capability-'))
 let server: EmbeddedServer

@@ -9,7 +9,7 @@ import { configFromText, connect, CustomResourceDefinition, Namespace } from '@s
 import { HTTPProxy } from '@seamark/kube/contour'
 import { expect, it, vi } from 'vitest'
 import { startEmbeddedServer } from '../apiserver/embedded-server.ts'
-import { crds } from '../publish/world.ts'
+import { crds } from '../publish/test-environment.ts'
 
 async function statusOf(port: number, host: string): Promise<number> {
   return await new Promise((resolve, reject) => {

@@ -270,6 +270,40 @@ export const SCENARIOS: readonly Scenario[] = [
     },
   },
   {
+    name: 'a Secret that breaks keeps its last valid certificate, and the status says what is wrong',
+    async run(world) {
+      const namespace = await world.namespace()
+      const host = 'broken.example.test'
+      await world.service(namespace, 'web')
+      await world.certificate(namespace, 'web', [host])
+      await proxy(world, namespace, 'web', {
+        virtualhost: { fqdn: host, tls: { secretName: 'web' } },
+        routes: [route('web')],
+      })
+      await statusOf(world, `${namespace}/web`, 'valid')
+      const serialOf = async () => {
+        const socket = await world.connectTls(host)
+        const { serialNumber } = socket.getPeerCertificate()
+        socket.destroy()
+        return serialNumber
+      }
+      await world.expectStatus({ host, isTls: true }, 200)
+      const serial = await serialOf()
+      await world.client.apply(Secret, {
+        metadata: { namespace, name: 'web' },
+        type: 'kubernetes.io/tls',
+        data: { 'tls.crt': 'AAAA', 'tls.key': 'AAAA' },
+      })
+      const { conditions } = await statusOf(world, `${namespace}/web`, 'invalid')
+      match(conditions?.[0]?.errors?.[0]?.message ?? '', /the last valid certificate is still served$/)
+      equal((await world.ask({ host, isTls: true })).status, 200)
+      equal(await serialOf(), serial)
+      await world.certificate(namespace, 'web', [host])
+      await statusOf(world, `${namespace}/web`, 'valid')
+      await world.eventually(async () => notEqual(await serialOf(), serial))
+    },
+  },
+  {
     name: 'delegation: includes, a missing include, an orphan and a duplicate host have their answers and statuses',
     async run(world) {
       const namespace = await world.namespace()

@@ -8,7 +8,7 @@ import { configFromText, connect, CustomResourceDefinition, EndpointSlice, Servi
 import { HTTPProxy } from '@seamark/kube/contour'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { startEmbeddedServer } from '../apiserver/embedded-server.ts'
-import { crds } from '../publish/world.ts'
+import { crds } from '../publish/test-environment.ts'
 import { gatewayClassCrd } from './crds.ts'
 
 let cluster: Cluster

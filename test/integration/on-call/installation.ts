@@ -17,10 +17,10 @@ import {
   eventually,
   type RunningApp,
   type UserCluster,
-  type World,
+  type TestEnvironment,
   untilKindIsOlder,
-  worldKinds,
-} from '../publish/world.ts'
+  environmentKinds,
+} from '../publish/test-environment.ts'
 import { addNode } from '../wildcard/bench.ts'
 
 const seamark = join(import.meta.dirname, '../../../bin/seamark')
@@ -36,7 +36,7 @@ export interface Ran {
 }
 
 export class Installation implements AsyncDisposable {
-  readonly world: World
+  readonly environment: TestEnvironment
   readonly member: UserCluster
   readonly #folder: string
   #dns: DnsServer
@@ -47,8 +47,8 @@ export class Installation implements AsyncDisposable {
   #log = ''
   #metrics: string | undefined
 
-  private constructor(world: World, member: UserCluster, folder: string, dns: DnsServer) {
-    this.world = world
+  private constructor(environment: TestEnvironment, member: UserCluster, folder: string, dns: DnsServer) {
+    this.environment = environment
     this.member = member
     this.#folder = folder
     this.#dns = dns
@@ -57,31 +57,31 @@ export class Installation implements AsyncDisposable {
   }
 
   static async start(): Promise<Installation> {
-    const [embedded] = worldKinds
-    if (embedded === undefined) throw new Error('no embedded world')
-    const world = await embedded.start()
-    await untilKindIsOlder(world.client)
-    for (const name of ['seamark', 'web', 'infra']) await createNamespace(world.client, name)
-    await createLoadBalancer(world.client, 'web/envoy', [{ ip: '192.0.2.1' }])
+    const [embedded] = environmentKinds
+    if (embedded === undefined) throw new Error('no embedded environment')
+    const environment = await embedded.start()
+    await untilKindIsOlder(environment.client)
+    for (const name of ['seamark', 'web', 'infra']) await createNamespace(environment.client, name)
+    await createLoadBalancer(environment.client, 'web/envoy', [{ ip: '192.0.2.1' }])
     const zone = createZone(ORIGIN, [
       createRRset(ORIGIN, 'SOA', 60, [`ns.${ORIGIN} admin.${ORIGIN} 1 3600 600 86400 30`]),
       createRRset(ORIGIN, 'NS', 60, [`ns.${ORIGIN}`]),
       createRRset(fqdn(`mail.${ORIGIN}`), 'A', 60, ['192.0.2.25']),
     ])
-    const member = await world.userCluster('fra1')
+    const member = await environment.userCluster('fra1')
     await addNode(member.client, 'node-1', { external: ['203.0.113.11'] })
     const metadata = { namespace: 'seamark', name: 'cluster-fra1', labels: { 'seamark.io/cluster': 'fra1' } }
-    await world.client.create(Secret, { metadata, stringData: { kubeconfig: member.kubeconfig } })
+    await environment.client.create(Secret, { metadata, stringData: { kubeconfig: member.kubeconfig } })
     const folder = await mkdtemp(join(tmpdir(), 'seamark-on-call-'))
-    const installation = new Installation(world, member, folder, await serve([zone], 0))
-    await writeFile(join(folder, 'kubeconfig'), world.kubeconfig, { mode: 0o600 })
+    const installation = new Installation(environment, member, folder, await serve([zone], 0))
+    await writeFile(join(folder, 'kubeconfig'), environment.kubeconfig, { mode: 0o600 })
     await writeFile(join(folder, 'config.yaml'), installation.#config())
     await installation.startManager()
     return installation
   }
 
   get client(): Client {
-    return this.world.client
+    return this.environment.client
   }
 
   #config(): string {
@@ -114,7 +114,7 @@ records:
       },
     })
     this.#metrics = undefined
-    this.#app = this.world.launch('contour-plus', async (cluster, { clock }, signal) =>
+    this.#app = this.environment.launch('contour-plus', async (cluster, { clock }, signal) =>
       runApp(
         {
           cluster,
@@ -186,7 +186,7 @@ records:
       metadata: { namespace: 'web', name: 'store' },
       spec: { routes: [], virtualhost: { fqdn: 'store.example.com' } } as NonNullable<HTTPProxy['spec']>,
     })
-    this.#secondWriter = this.world.launch('contour-plus', async ({ informers, client: own }, _, signal) => {
+    this.#secondWriter = this.environment.launch('contour-plus', async ({ informers, client: own }, _, signal) => {
       const informer = informers.informer(DNSEndpoint, { namespace: 'web', fieldSelector: 'metadata.name=store' })
       const undo = async (object: DNSEndpoint): Promise<void> => {
         if (object.spec.endpoints[0]?.targets[0] === '192.0.2.66') return
@@ -260,7 +260,7 @@ records:
     await this.stopManager()
     await this.#dns.close()
     await this.member.stop()
-    await this.world[Symbol.asyncDispose]()
+    await this.environment[Symbol.asyncDispose]()
     await rm(this.#folder, { recursive: true, force: true })
   }
 }

@@ -4,7 +4,7 @@ import { type Clock, ConfigMap, createLogger, Event, Secret, systemClock } from 
 import { runApp, wildcardDefaults } from '@seamark/operator'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Bench } from '../publish/bench.ts'
-import { eventually, type RunningApp, type World, worldKinds } from '../publish/world.ts'
+import { eventually, type RunningApp, type TestEnvironment, environmentKinds } from '../publish/test-environment.ts'
 import { addNode } from '../wildcard/bench.ts'
 
 const FACTOR = 10
@@ -16,18 +16,18 @@ const fast: Clock = {
 }
 const KEY = 'manager/seamark'
 
-let world: World
+let environment: TestEnvironment
 let bench: Bench
 let log = ''
 
 beforeEach(async () => {
-  const [embedded] = worldKinds
-  if (embedded === undefined) throw new Error('no embedded world')
+  const [embedded] = environmentKinds
+  if (embedded === undefined) throw new Error('no embedded environment')
   log = ''
-  world = await embedded.start()
-  bench = await Bench.prepare(world)
+  environment = await embedded.start()
+  bench = await Bench.prepare(environment)
 })
-afterEach(async () => world[Symbol.asyncDispose]())
+afterEach(async () => environment[Symbol.asyncDispose]())
 
 function launch(
   more: Partial<Parameters<typeof runApp>[0]>,
@@ -39,7 +39,7 @@ function launch(
       done()
     },
   })
-  const app = world.launch('contour-plus', async (cluster, _, signal) =>
+  const app = environment.launch('contour-plus', async (cluster, _, signal) =>
     runApp(
       {
         cluster,
@@ -70,7 +70,7 @@ async function logged(reason: string): Promise<{ level: string; msg: string }> {
 /** The note of an Event about the manager's ConfigMap. */
 async function reported(reason: string): Promise<string> {
   return eventually(`an Event ${reason} on ConfigMap ${KEY}`, async () => {
-    const { items } = await world.client.list(Event)
+    const { items } = await environment.client.list(Event)
     const about = items.find(
       ({ regarding, reason: code }) =>
         code === reason && regarding?.kind === 'ConfigMap' && regarding.name === 'seamark',
@@ -95,32 +95,34 @@ describe('the ConfigMap of the manager', () => {
     const leader = { lease: 'contour-plus-leader', namespace: 'manager', identity: 'seamark-1' }
     {
       await using _app = launch({ leader })
-      const { metadata } = await eventually('the ConfigMap', async () => world.client.find(ConfigMap, KEY))
+      const { metadata } = await eventually('the ConfigMap', async () => environment.client.find(ConfigMap, KEY))
       expect(metadata.annotations).toEqual({ 'seamark.io/mode': 'enforce' })
       expect(await reported('ModeChanged')).toBe('mode is enforce: decisions are written')
       expect(await reported('LeaderElected')).toBe(
         'seamark-1 holds Lease manager/contour-plus-leader (transition 0) and writes; other replicas wait',
       )
     }
-    const { resourceVersion } = (await world.client.get(ConfigMap, KEY)).metadata
+    const { resourceVersion } = (await environment.client.get(ConfigMap, KEY)).metadata
     log = ''
     await using _app = launch({ leader: { ...leader, identity: 'seamark-2' } })
     expect((await logged('LeaderElected')).msg).toContain('seamark-2 holds Lease')
-    expect((await world.client.get(ConfigMap, KEY)).metadata.resourceVersion).toBe(resourceVersion)
+    expect((await environment.client.get(ConfigMap, KEY)).metadata.resourceVersion).toBe(resourceVersion)
     expect(log).not.toContain('ModeChanged')
   })
 
   it('pause and its end are reported by one Event each; the pause writes nothing else', async () => {
     await using _app = launch({ publish: bench.options() })
     await reported('ModeChanged')
-    await world.client.patch(ConfigMap, KEY, 'merge', { metadata: { annotations: { 'seamark.io/pause': 'true' } } })
+    await environment.client.patch(ConfigMap, KEY, 'merge', {
+      metadata: { annotations: { 'seamark.io/pause': 'true' } },
+    })
     const paused = await logged('Paused')
     expect(paused.level).toBe('warn')
     expect(paused.msg).toContain('kubectl -n manager annotate configmap seamark seamark.io/pause-')
     expect(await reported('Paused')).toBe(paused.msg)
-    await world.client.patch(ConfigMap, KEY, 'merge', { metadata: { annotations: { 'seamark.io/pause': null } } })
+    await environment.client.patch(ConfigMap, KEY, 'merge', { metadata: { annotations: { 'seamark.io/pause': null } } })
     expect(await reported('Resumed')).toContain('not paused any more')
-    const { items } = await world.client.list(Event)
+    const { items } = await environment.client.list(Event)
     expect(items.filter(({ reason }) => reason === 'Paused')).toHaveLength(1)
   })
 })
@@ -145,7 +147,7 @@ it('in observe mode what would be written is logged once, counted as ObserveMode
   )
   expect(lines().filter(({ reason }) => reason === 'ObserveMode')).toHaveLength(1)
   expect(app.writes.count).toBe(0)
-  expect(await world.client.find(ConfigMap, KEY)).toBeUndefined()
+  expect(await environment.client.find(ConfigMap, KEY)).toBeUndefined()
 })
 
 it('requests, watch restarts and the process are counted', async () => {
@@ -163,8 +165,8 @@ it('requests, watch restarts and the process are counted', async () => {
   expect(total(before, 'process_resident_memory_bytes')).toBeGreaterThan(1e6)
   expect(total(before, 'process_cpu_seconds_total')).toBeGreaterThan(0)
   expect(total(before, 'process_start_time_seconds')).toBeGreaterThan(1e9)
-  const remove = world.server?.faults.fail({ verb: 'watch', resource: 'httpproxies' }, { status: 500 })
-  world.server?.faults.cut({ resource: 'httpproxies' }, 'break')
+  const remove = environment.server?.faults.fail({ verb: 'watch', resource: 'httpproxies' }, { status: 500 })
+  environment.server?.faults.cut({ resource: 'httpproxies' }, 'break')
   await eventually(
     'a counted restart',
     async () => total(await scrape(app), 'seamark_watch_restarts_total'),
@@ -174,11 +176,11 @@ it('requests, watch restarts and the process are counted', async () => {
 })
 
 it('a member that cannot be read is reported with the cause that its server named, and so is its return', async () => {
-  const member = await world.userCluster('par1')
+  const member = await environment.userCluster('par1')
   await addNode(member.client, 'node-1', { external: ['203.0.113.11'] })
   const metadata = { namespace: 'manager', name: 'cluster-par1', labels: { 'seamark.io/cluster': 'par1' } }
   const register = async (kubeconfig: string) =>
-    world.client.apply(Secret, { metadata, data: { kubeconfig: Buffer.from(kubeconfig).toString('base64') } })
+    environment.client.apply(Secret, { metadata, data: { kubeconfig: Buffer.from(kubeconfig).toString('base64') } })
   await register(member.kubeconfig.replace(/token: \S+/, 'token: wrong'))
   await using _app = launch({
     wildcard: { ...wildcardDefaults, zone: 'clusters.example.com', coalesceMs: 0 },
@@ -195,7 +197,7 @@ it('a member that cannot be read is reported with the cause that its server name
 })
 
 it('a member that is registered and can be read is never reported as unreachable', async () => {
-  const member = await world.userCluster('fra1')
+  const member = await environment.userCluster('fra1')
   await addNode(member.client, 'node-1', { external: ['203.0.113.11'] })
   await using _app = launch({
     wildcard: { ...wildcardDefaults, zone: 'clusters.example.com', coalesceMs: 0 },
@@ -203,7 +205,7 @@ it('a member that is registered and can be read is never reported as unreachable
     clock: fast,
   })
   await reported('ModeChanged')
-  await world.client.create(Secret, {
+  await environment.client.create(Secret, {
     metadata: { namespace: 'manager', name: 'cluster-fra1', labels: { 'seamark.io/cluster': 'fra1' } },
     stringData: { kubeconfig: member.kubeconfig },
   })

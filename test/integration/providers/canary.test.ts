@@ -24,7 +24,7 @@ import {
 } from '@seamark/operator'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type FaultSubject, faultSubjects, ZONE } from './fault-subjects.ts'
-import { createNamespace, eventually, type World, worldKinds } from '../publish/world.ts'
+import { createNamespace, eventually, type TestEnvironment, environmentKinds } from '../publish/test-environment.ts'
 
 const signal = new AbortController().signal
 
@@ -80,21 +80,21 @@ for (const kind of faultSubjects.filter(({ title }) =>
   describe.skipIf(!kind.isAvailable)(`the credentials of ${kind.title}`, () => {
     let subject: FaultSubject
     let started: FaultSubject | undefined
-    let world: World
+    let environment: TestEnvironment
     beforeAll(async () => {
-      const [embedded] = worldKinds
-      if (embedded === undefined) throw new Error('no embedded world')
-      world = await embedded.start()
+      const [embedded] = environmentKinds
+      if (embedded === undefined) throw new Error('no embedded environment')
+      environment = await embedded.start()
       subject = await kind.start()
       started = subject
-      await createNamespace(world.client, 'web')
-      await createNamespace(world.client, 'seamark')
-      if ((await world.client.find(Namespace, 'kube-system')) === undefined)
-        await createNamespace(world.client, 'kube-system')
+      await createNamespace(environment.client, 'web')
+      await createNamespace(environment.client, 'seamark')
+      if ((await environment.client.find(Namespace, 'kube-system')) === undefined)
+        await createNamespace(environment.client, 'kube-system')
     })
     afterAll(async () => {
       await started?.close()
-      await world[Symbol.asyncDispose]()
+      await environment[Symbol.asyncDispose]()
     })
 
     const published = async (name: string) => {
@@ -102,14 +102,14 @@ for (const kind of faultSubjects.filter(({ title }) =>
       return found.find(({ type }) => type === 'A')
     }
     const create = async (name: string) =>
-      world.client.create(DNSEndpoint, {
+      environment.client.create(DNSEndpoint, {
         metadata: { name, namespace: 'web' },
         spec: { endpoints: [{ dnsName: `${name}.a.test`, recordType: 'A', recordTTL: 60, targets: ['192.0.2.1'] }] },
       })
 
     it('are in no log, Event, status or kept plan of a manager, whatever happens', { timeout: 90_000 }, async () => {
       let log = ''
-      const { cluster } = world.connect('seamark')
+      const { cluster } = environment.connect('seamark')
       const stop = new AbortController()
       const running = runApp(
         {
@@ -147,9 +147,9 @@ for (const kind of faultSubjects.filter(({ title }) =>
       }
       expectClean(log, subject.secrets)
       const objects = [
-        await world.client.list(DNSEndpoint),
-        await world.client.list(ConfigMap),
-        await world.client.list(Event),
+        await environment.client.list(DNSEndpoint),
+        await environment.client.list(ConfigMap),
+        await environment.client.list(Event),
       ]
       expect(JSON.stringify(objects)).toContain('second')
       expectClean(JSON.stringify(objects), subject.secrets)

@@ -8,7 +8,7 @@ import { findProgram, needs } from '@seamark/kit'
 import { corednsProvider } from '@seamark/operator'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../dns/peers.ts'
-import { eventually } from '../publish/world.ts'
+import { eventually } from '../publish/test-environment.ts'
 import { describeProvider } from './describe-provider.ts'
 
 const ZONE = 'example.test.'

@@ -233,7 +233,7 @@ for (const kind of faultSubjects) {
       'T15: what is not ours is byte for byte as it was, in generated zones',
       async () => {
         const generated = fc.sample(planFixtures, { numRuns: kind.zones, seed: 15 })
-        for (const world of generated) await expectForeignUntouched(subject, world)
+        for (const environment of generated) await expectForeignUntouched(subject, environment)
       },
     )
 
@@ -262,14 +262,14 @@ for (const kind of faultSubjects) {
 }
 
 /** Puts a generated zone there, plans and applies, checks everything that is not ours, and cleans up. */
-async function expectForeignUntouched(subject: FaultSubject, world: GeneratedPlanInput): Promise<void> {
+async function expectForeignUntouched(subject: FaultSubject, environment: GeneratedPlanInput): Promise<void> {
   await subject.renew?.()
   const { direct, zone } = subject
-  const observed: ObservedRRset[] = world.observed
+  const observed: ObservedRRset[] = environment.observed
     // An asterisk inside a label is a legal name that PowerDNS refuses.
     .filter(({ name }) => !/[^.]\*/.test(name))
     .map(({ name, type, ttl, values }) => ({ name, type, ttl, values }))
-  const labels = [...world.observed.map(({ name }) => name), ...world.desired.map(({ set }) => set.name)]
+  const labels = [...environment.observed.map(({ name }) => name), ...environment.desired.map(({ set }) => set.name)]
   const names = new Set([...labels, ...labels.flatMap((name) => TYPES.map((type) => markerName(name, type)))])
   const clear = async () => {
     const left = (await direct.read(zone, 'all', signal)).filter(({ name }) => names.has(name))
@@ -288,7 +288,7 @@ async function expectForeignUntouched(subject: FaultSubject, world: GeneratedPla
     // A registry entry kept since an adoption is deleted with its record.
     return set.type !== 'TXT' || markedSet(set.name) !== undefined
   })
-  await sync(engineOn(subject), world.desired, [...world.gone])
+  await sync(engineOn(subject), environment.desired, [...environment.gone])
   const after = await dump(subject)
   for (const set of foreign) expect(after, printSet(set)).toContain(printSet(set))
   await clear()

@@ -7,7 +7,7 @@ import { isThorough } from '@seamark/kit'
 import { Certificate, decideSource, DNSEndpoint, HTTPProxy, unified } from '@seamark/operator'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { createNamespace, crdsInUse, worldKinds } from './world.ts'
+import { createNamespace, crdsInUse, environmentKinds } from './test-environment.ts'
 
 const INPUTS = isThorough ? 2_000 : 500
 
@@ -134,10 +134,10 @@ function endpointFaults({ spec }: DNSEndpoint): string[] {
 }
 
 it(`T17: ${INPUTS} bad inputs are refused with a reason or give objects everybody accepts (${crdsInUse})`, async () => {
-  const [embedded] = worldKinds
-  if (embedded === undefined) throw new Error('no embedded world')
-  await using world = await embedded.start()
-  await createNamespace(world.client, 'ns')
+  const [embedded] = environmentKinds
+  if (embedded === undefined) throw new Error('no embedded environment')
+  await using environment = await embedded.start()
+  await createNamespace(environment.client, 'ns')
   const options = {
     ...unified,
     services: [{ service: 'ns/lb' }],
@@ -161,8 +161,8 @@ it(`T17: ${INPUTS} bad inputs are refused with a reason or give objects everybod
         const isEndpoint = object.kind === 'DNSEndpoint'
         expect(isEndpoint ? endpointFaults(object as DNSEndpoint) : webhookFaults(object as Certificate)).toEqual([])
         await (isEndpoint
-          ? world.client.apply(DNSEndpoint, object as DNSEndpoint, { dryRun: true })
-          : world.client.apply(Certificate, object as Certificate, { dryRun: true }))
+          ? environment.client.apply(DNSEndpoint, object as DNSEndpoint, { dryRun: true })
+          : environment.client.apply(Certificate, object as Certificate, { dryRun: true }))
         accepted++
       }
       // Fewer objects than asked for always has a reason.

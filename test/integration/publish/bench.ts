@@ -20,7 +20,14 @@ import {
   unified,
 } from '@seamark/operator'
 import { expect } from 'vitest'
-import { createLoadBalancer, createNamespace, eventually, type RunningApp, setAddresses, type World } from './world.ts'
+import {
+  createLoadBalancer,
+  createNamespace,
+  eventually,
+  type RunningApp,
+  setAddresses,
+  type TestEnvironment,
+} from './test-environment.ts'
 
 export const SERVICE = 'test-ns/test-svc'
 const NAMESPACES = ['ns', 'test-ns', 'dns', 'certs', 'manager', 'ns2']
@@ -44,18 +51,18 @@ export type ProxyChanges = {
 }
 
 export class Bench {
-  readonly world: World
+  readonly environment: TestEnvironment
   readonly client: Client
 
-  constructor(world: World) {
-    this.world = world
-    this.client = world.client
+  constructor(environment: TestEnvironment) {
+    this.environment = environment
+    this.client = environment.client
   }
 
-  static async prepare(world: World): Promise<Bench> {
-    for (const name of NAMESPACES) await createNamespace(world.client, name)
-    await createLoadBalancer(world.client, SERVICE, [{ ip: '10.0.0.0' }])
-    return new Bench(world)
+  static async prepare(environment: TestEnvironment): Promise<Bench> {
+    for (const name of NAMESPACES) await createNamespace(environment.client, name)
+    await createLoadBalancer(environment.client, SERVICE, [{ ip: '10.0.0.0' }])
+    return new Bench(environment)
   }
 
   options(changes: Partial<PublishOptions> = {}, base: PublishOptions = dropIn): PublishOptions {
@@ -66,7 +73,7 @@ export class Bench {
   /** An app with these options, running until disposed. */
   run(changes: Partial<PublishOptions> = {}, more: Partial<Parameters<typeof runApp>[0]> = {}): RunningApp {
     const publish = this.options(changes)
-    return this.world.launch('contour-plus', async (cluster, { clock }, signal) =>
+    return this.environment.launch('contour-plus', async (cluster, { clock }, signal) =>
       runApp({ cluster, clock, publish, namespace: 'manager', mode: 'enforce', ...more }, signal),
     )
   }
@@ -86,16 +93,16 @@ export class Bench {
 
   /** Creation times are whole seconds: what is made after this is younger than what was made before. */
   async nextSecond(): Promise<void> {
-    await this.world.waiting.pass(1_000)
+    await this.environment.waiting.pass(1_000)
   }
 
   async eventually<T>(what: string, read: () => Promise<T | undefined>, isRight?: (value: T) => boolean): Promise<T> {
-    return eventually(what, read, isRight, undefined, this.world.waiting)
+    return eventually(what, read, isRight, undefined, this.environment.waiting)
   }
 
   /** Requests that write, since the app started; a fault makes some of them twice, and then they are not counted. */
   expectWrites(app: RunningApp, count: number): void {
-    if (this.world.isCounting) expect(app.writes.count).toBe(count)
+    if (this.environment.isCounting) expect(app.writes.count).toBe(count)
   }
 
   /** Fixture F, changed. */
@@ -144,7 +151,7 @@ export class Bench {
 
   /** A proxy made now is decided after everything before it: when its record is there, what is not there will not come. */
   async settled(): Promise<void> {
-    const { settle } = this.world.waiting
+    const { settle } = this.environment.waiting
     if (settle !== undefined) return settle()
     const name = `probe-${Math.random().toString(36).slice(2)}`
     await this.client.create(HTTPProxy, {
@@ -165,7 +172,7 @@ export class Bench {
 
   /** What `settled` costs an app in requests that write. */
   get settlingWrites(): number {
-    return this.world.waiting.settle === undefined ? 1 : 0
+    return this.environment.waiting.settle === undefined ? 1 : 0
   }
 
   /** Object versions of all children: equal before and after means nothing was written. */

@@ -11,7 +11,7 @@ import { Lease, type Clock, systemClock } from '@seamark/kube'
 import { Certificate, type Difference, DNSEndpoint, HTTPProxy, shadow, type ShadowReport } from '@seamark/operator'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Bench, SERVICE } from './bench.ts'
-import { crdsInUse, eventually, type World, worldKinds } from './world.ts'
+import { crdsInUse, eventually, type TestEnvironment, environmentKinds } from './test-environment.ts'
 
 const CP = 'contour-plus.cybozu.com/'
 const hasOriginal = needs('contour-plus')
@@ -20,10 +20,10 @@ interface Original {
   stop(): Promise<void>
 }
 
-async function startOriginal(world: World, flags: string[]): Promise<Original> {
+async function startOriginal(environment: TestEnvironment, flags: string[]): Promise<Original> {
   const folder = await mkdtemp(join(tmpdir(), 'contour-plus-'))
   const kubeconfig = join(folder, 'kubeconfig')
-  await writeFile(kubeconfig, world.kubeconfig, { mode: 0o600 })
+  await writeFile(kubeconfig, environment.kubeconfig, { mode: 0o600 })
   const program = findProgram('contour-plus') ?? ''
   const child = spawn(program, ['--leader-election=false', '--metrics-addr=0', ...flags], {
     env: { KUBECONFIG: kubeconfig, HOME: folder },
@@ -66,20 +66,20 @@ const OPTIONS = {
   revisionHistoryLimit: 2,
 }
 
-describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMissing, start }) => {
-  let world: World
+describe.each(environmentKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMissing, start }) => {
+  let environment: TestEnvironment
   let bench: Bench
 
   beforeAll(async () => {
     if (isMissing) return
-    world = await start()
-    bench = await Bench.prepare(world)
+    environment = await start()
+    bench = await Bench.prepare(environment)
   })
   afterEach(async () => {
     for (const stop of running) await stop()
     if (!isMissing) await bench.wipe()
   })
-  afterAll(async () => world?.[Symbol.asyncDispose]())
+  afterAll(async () => environment?.[Symbol.asyncDispose]())
 
   /** Everything that contour-plus can publish, once. */
   async function createProxies(): Promise<void> {
@@ -127,7 +127,7 @@ describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMis
     'U41: contour-plus first, then we write nothing, then it changes nothing',
     async () => {
       await createProxies()
-      const original = await startOriginal(world, FLAGS)
+      const original = await startOriginal(environment, FLAGS)
       await eventually(
         'the original’s children',
         async () => bench.children(),
@@ -136,7 +136,7 @@ describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMis
       )
       await eventually(
         'the original’s patch',
-        async () => world.client.find(HTTPProxy, 'ns/far'),
+        async () => environment.client.find(HTTPProxy, 'ns/far'),
         (proxy) => proxy.spec?.virtualhost?.tls?.secretName === 'certs/ns-far',
       )
       await original.stop()
@@ -153,7 +153,7 @@ describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMis
       }
       const ours = await bench.versions()
       expect(ours.filter((line) => !line.includes('/late'))).toEqual(before)
-      const again = await startOriginal(world, FLAGS)
+      const again = await startOriginal(environment, FLAGS)
       await bench.client.create(HTTPProxy, {
         metadata: { namespace: 'ns2', name: 'later' },
         spec: { routes: [], virtualhost: { fqdn: 'later.example.com' } } as NonNullable<HTTPProxy['spec']>,
@@ -177,19 +177,24 @@ describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMis
         )
         await eventually(
           'our patch',
-          async () => world.client.find(HTTPProxy, 'ns/far'),
+          async () => environment.client.find(HTTPProxy, 'ns/far'),
           (proxy) => proxy.spec?.virtualhost?.tls?.secretName === 'certs/ns-far',
         )
       }
       const before = await bench.versions()
-      const original = await startOriginal(world, FLAGS)
+      const original = await startOriginal(environment, FLAGS)
       await bench.client.create(HTTPProxy, {
         metadata: { namespace: 'ns2', name: 'late' },
         spec: { routes: [], virtualhost: { fqdn: 'late.example.com' } } as NonNullable<HTTPProxy['spec']>,
       })
-      await eventually('late', async () => world.client.find(DNSEndpoint, 'ns2/late-delegation'), undefined, 20_000)
+      await eventually(
+        'late',
+        async () => environment.client.find(DNSEndpoint, 'ns2/late-delegation'),
+        undefined,
+        20_000,
+      )
       expect((await bench.versions()).filter((line) => !line.includes('/late'))).toEqual(before)
-      await world.client.delete(HTTPProxy, 'ns/far')
+      await environment.client.delete(HTTPProxy, 'ns/far')
       await eventually(
         'far’s children to go',
         async () => (await bench.children()).filter((child) => child.includes('ns-far')).length,
@@ -207,7 +212,10 @@ describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMis
       acquireTime: '2026-01-01T00:00:00.000000Z',
       renewTime: new Date().toISOString().replace('Z', '000Z'),
     }
-    await world.client.create(Lease, { metadata: { namespace: 'manager', name: 'contour-plus-leader' }, spec: holder })
+    await environment.client.create(Lease, {
+      metadata: { namespace: 'manager', name: 'contour-plus-leader' },
+      spec: holder,
+    })
     await bench.proxy()
     {
       // Timers of a second or more that fired: it waited for its next attempt at the lease, and would have written by now.
@@ -229,7 +237,7 @@ describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMis
       )
       expect(app.writes.count).toBe(0)
       expect(await bench.children()).toEqual([])
-      await world.client.patch(Lease, 'manager/contour-plus-leader', 'merge', { spec: { holderIdentity: '' } })
+      await environment.client.patch(Lease, 'manager/contour-plus-leader', 'merge', { spec: { holderIdentity: '' } })
       await eventually(
         'our children',
         async () => bench.children(),
@@ -238,8 +246,8 @@ describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMis
       )
     }
     // Given back at the stop, so that the original need not wait for it to run out.
-    expect((await world.client.get(Lease, 'manager/contour-plus-leader')).spec?.holderIdentity ?? '').toBe('')
-    await world.client.delete(Lease, 'manager/contour-plus-leader')
+    expect((await environment.client.get(Lease, 'manager/contour-plus-leader')).spec?.holderIdentity ?? '').toBe('')
+    await environment.client.delete(Lease, 'manager/contour-plus-leader')
   })
 
   it.skipIf(isMissing)(
@@ -250,7 +258,7 @@ describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMis
         ['another-issuer', 3],
       ] as const) {
         await using _original = bench.run({})
-        const { cluster, writes } = world.connect('contour-plus')
+        const { cluster, writes } = environment.connect('contour-plus')
         const controller = new AbortController()
         const differences: Difference[] = []
         let last: ShadowReport = { changes: 0, differences: 0, initial: 0 }
@@ -292,7 +300,7 @@ describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMis
         )
         await bench.wipe()
       }
-      expect((await world.client.list(Certificate)).items).toEqual([])
+      expect((await environment.client.list(Certificate)).items).toEqual([])
     },
   )
 })

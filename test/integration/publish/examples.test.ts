@@ -14,7 +14,7 @@ import {
 } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { crdsInUse, eventually, setAddresses, type World, worldKinds } from './world.ts'
+import { crdsInUse, eventually, setAddresses, type TestEnvironment, environmentKinds } from './test-environment.ts'
 
 const examples = join(import.meta.dirname, '../../../examples')
 
@@ -39,7 +39,7 @@ const PLURALS: Record<string, string> = {
   Deployment: 'deployments',
 }
 
-async function apply(world: World, file: string): Promise<void> {
+async function apply(environment: TestEnvironment, file: string): Promise<void> {
   for (const document of documents(file)) {
     const [group = '', version] = (document.apiVersion ?? '').includes('/')
       ? (document.apiVersion ?? '').split('/')
@@ -52,25 +52,25 @@ async function apply(world: World, file: string): Promise<void> {
       plural: PLURALS[document.kind ?? ''] ?? '',
       namespaced,
     }
-    await world.client.apply(kind, document)
+    await environment.client.apply(kind, document)
   }
 }
 
-const [embedded, real] = worldKinds
+const [embedded, real] = environmentKinds
 
 describe('examples', () => {
   it('wildcard and contour manifests are accepted by the API server', async () => {
-    if (embedded === undefined) throw new Error('no embedded world')
-    await using world = await embedded.start()
-    await apply(world, 'contour/load-balancer.yaml')
-    await apply(world, 'contour/shop.yaml')
-    await apply(world, 'deploy/seamark.yaml')
-    await apply(world, 'wildcard/cluster.yaml')
-    await apply(world, 'wildcard/reader.yaml')
-    expect(new Set((await world.client.list(HTTPProxy)).items.map((item) => item.metadata.name))).toEqual(
+    if (embedded === undefined) throw new Error('no embedded environment')
+    await using environment = await embedded.start()
+    await apply(environment, 'contour/load-balancer.yaml')
+    await apply(environment, 'contour/shop.yaml')
+    await apply(environment, 'deploy/seamark.yaml')
+    await apply(environment, 'wildcard/cluster.yaml')
+    await apply(environment, 'wildcard/reader.yaml')
+    expect(new Set((await environment.client.list(HTTPProxy)).items.map((item) => item.metadata.name))).toEqual(
       new Set(['blog', 'shop']),
     )
-    expect((await world.client.get(Secret, 'seamark/cluster-fra1')).metadata.labels).toEqual({
+    expect((await environment.client.get(Secret, 'seamark/cluster-fra1')).metadata.labels).toEqual({
       'seamark.io/cluster': 'fra1',
     })
   })
@@ -78,20 +78,22 @@ describe('examples', () => {
   it.skipIf(real?.isMissing ?? true)(
     `examples/deploy works with exactly its RBAC on a real API server, ${crdsInUse}`,
     async () => {
-      if (real === undefined) throw new Error('no real world')
-      await using world = await real.start()
-      await apply(world, 'deploy/seamark.yaml')
-      await apply(world, 'contour/load-balancer.yaml')
-      await apply(world, 'contour/shop.yaml')
-      await setAddresses(world.client, 'projectcontour/envoy', [{ ip: '192.0.2.10' }])
-      expect((await world.client.get(Service, 'projectcontour/envoy')).status?.loadBalancer?.ingress).toHaveLength(1)
+      if (real === undefined) throw new Error('no real environment')
+      await using environment = await real.start()
+      await apply(environment, 'deploy/seamark.yaml')
+      await apply(environment, 'contour/load-balancer.yaml')
+      await apply(environment, 'contour/shop.yaml')
+      await setAddresses(environment.client, 'projectcontour/envoy', [{ ip: '192.0.2.10' }])
+      expect(
+        (await environment.client.get(Service, 'projectcontour/envoy')).status?.loadBalancer?.ingress,
+      ).toHaveLength(1)
       const map = documents('deploy/seamark.yaml').find((document) => document.kind === 'ConfigMap') as
         | { data?: Record<string, string> }
         | undefined
       const loaded = loadConfig({ file: map?.data?.['config.yaml'] ?? '', flags: { mode: 'enforce' } })
       if (!loaded.ok) throw new Error(loaded.faults.join('; '))
       const groups = ['system:serviceaccounts', 'system:serviceaccounts:seamark', 'system:authenticated']
-      const kubeconfig = await world.userKubeconfig('system:serviceaccount:seamark:seamark', groups)
+      const kubeconfig = await environment.userKubeconfig('system:serviceaccount:seamark:seamark', groups)
       const refused: string[] = []
       const cluster = connect(configFromText(kubeconfig), {
         fieldManager: 'contour-plus',
@@ -114,13 +116,23 @@ describe('examples', () => {
         },
         controller.signal,
       )
-      await eventually('the record', async () => world.client.find(DNSEndpoint, 'shop/shop'), undefined, 15_000)
-      await eventually('the certificate', async () => world.client.find(Certificate, 'shop/shop'), undefined, 15_000)
-      const blog = await eventually('blog', async () => world.client.find(DNSEndpoint, 'shop/blog'), undefined, 15_000)
+      await eventually('the record', async () => environment.client.find(DNSEndpoint, 'shop/shop'), undefined, 15_000)
+      await eventually(
+        'the certificate',
+        async () => environment.client.find(Certificate, 'shop/shop'),
+        undefined,
+        15_000,
+      )
+      const blog = await eventually(
+        'blog',
+        async () => environment.client.find(DNSEndpoint, 'shop/blog'),
+        undefined,
+        15_000,
+      )
       expect(blog.spec.endpoints[0]?.recordTTL).toBe(300)
       const told = await eventually(
         'the condition',
-        async () => world.client.find(HTTPProxy, 'shop/shop'),
+        async () => environment.client.find(HTTPProxy, 'shop/shop'),
         (object) => (object.status?.conditions ?? []).length > 0,
       )
       expect(told.status?.conditions).toMatchObject([

@@ -16,7 +16,7 @@ import { kind, type Obj } from '@seamark/kube/object'
 import { Certificate, DNSEndpoint, HTTPProxy, HTTPRoute, runApp } from '@seamark/operator'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Bench, endpointsOf } from './bench.ts'
-import { crds, crdsInUse, createNamespace, type World, worldKinds } from './world.ts'
+import { crds, crdsInUse, createNamespace, type TestEnvironment, environmentKinds } from './test-environment.ts'
 
 const definitionOf = (plural: string): CustomResourceDefinition => {
   const found = crds().find((definition) => (definition as Obj).metadata.name?.startsWith(`${plural}.`))
@@ -43,16 +43,16 @@ const ClusterRoleBinding = kind<Obj & { roleRef: object; subjects: object[] }>({
   namespaced: false,
 })
 
-describe.each(worldKinds)(`publish in trouble on $name, ${crdsInUse}`, ({ isMissing, start }) => {
-  let world: World | undefined
+describe.each(environmentKinds)(`publish in trouble on $name, ${crdsInUse}`, ({ isMissing, start }) => {
+  let environment: TestEnvironment | undefined
   afterEach(async () => {
-    await world?.[Symbol.asyncDispose]()
-    world = undefined
+    await environment?.[Symbol.asyncDispose]()
+    environment = undefined
   })
 
   async function prepare(definitions?: object[]): Promise<Bench> {
-    world = await start(definitions === undefined ? {} : { crds: definitions })
-    return Bench.prepare(world)
+    environment = await start(definitions === undefined ? {} : { crds: definitions })
+    return Bench.prepare(environment)
   }
 
   const certificateKeys = async (bench: Bench): Promise<string> => {
@@ -158,7 +158,7 @@ describe.each(worldKinds)(`publish in trouble on $name, ${crdsInUse}`, ({ isMiss
       await bench.settled()
       expect((await bench.children()).filter((child) => child.includes('dying'))).toEqual([])
       const { count } = app.writes
-      await bench.world.waiting.pass(2_000)
+      await bench.environment.waiting.pass(2_000)
       // Refused again and again with growing pauses: a hot loop would send hundreds.
       expect(app.writes.count - count).toBeLessThan(20)
       for (const [of, key] of [
@@ -206,7 +206,7 @@ describe.each(worldKinds)(`publish in trouble on $name, ${crdsInUse}`, ({ isMiss
         rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
       })
       await grant()
-      const cluster = connect(configFromText(await bench.world.userKubeconfig('publisher')), {
+      const cluster = connect(configFromText(await bench.environment.userKubeconfig('publisher')), {
         fieldManager: 'contour-plus',
       })
       const stopping = new AbortController()
@@ -218,7 +218,7 @@ describe.each(worldKinds)(`publish in trouble on $name, ${crdsInUse}`, ({ isMiss
       await bench.dns('ns/foo')
       await client.delete(ClusterRoleBinding, 'seamark-writes')
       await bench.proxy({ metadata: { name: 'late' }, spec: { virtualhost: { fqdn: 'late.example.com' } } })
-      await bench.world.waiting.pass(2_000)
+      await bench.environment.waiting.pass(2_000)
       expect(await client.find(DNSEndpoint, 'ns/late')).toBeUndefined()
       await grant()
       await bench.dns('ns/late')

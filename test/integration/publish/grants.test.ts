@@ -14,7 +14,7 @@ import {
 } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
 import { Bench, endpointsOf } from './bench.ts'
-import { crdsInUse, worldKinds } from './world.ts'
+import { crdsInUse, environmentKinds } from './test-environment.ts'
 
 const ZONE = 'example.test.'
 const grants = [
@@ -32,15 +32,15 @@ const endpoint = (name: string, dnsName: string): DNSEndpoint => ({
   spec: { endpoints: [{ dnsName, recordType: 'A', recordTTL: 60, targets: ['192.0.2.1'] }] },
 })
 
-describe.each(worldKinds)(`names without a grant on $name, ${crdsInUse}`, ({ isMissing, start }) => {
+describe.each(environmentKinds)(`names without a grant on $name, ${crdsInUse}`, ({ isMissing, start }) => {
   it.skipIf(isMissing)('are not published, with a code that says why; others are', async () => {
-    await using world = await start()
-    const bench = await Bench.prepare(world)
+    await using environment = await start()
+    const bench = await Bench.prepare(environment)
     const { client } = bench
     const memory = memoryProvider({ zones: [ZONE] })
     const config = PublishConfig.parse({ services: [{ service: 'test-ns/test-svc' }], sources: ['HTTPProxy'] })
     const records = RecordsConfig.parse({ enabled: true, owner: 'grants', dnsEndpoints: { enabled: true } })
-    await using _app = world.launch('contour-plus', async (cluster, { clock }, signal) =>
+    await using _app = environment.launch('contour-plus', async (cluster, { clock }, signal) =>
       runApp(
         {
           cluster,

@@ -7,7 +7,7 @@ import { approveInStore, configMapGuardStore, HELD_OBJECTS_STORE, HTTPProxy } fr
 import { expect } from 'vitest'
 import { type Bench, endpointsOf, SERVICE } from './bench.ts'
 import type { Scenario } from './scenarios.ts'
-import { createLoadBalancer, setAddresses } from './world.ts'
+import { createLoadBalancer, setAddresses } from './test-environment.ts'
 
 const COUNT = 8
 const STATE = 'manager/seamark-publish'
@@ -169,7 +169,7 @@ export const guardScenarios: readonly Scenario[] = [
       expect(all.length).toBe(COUNT)
       {
         await using _app = bench.runUnified(other)
-        await bench.world.waiting.pass(3_000)
+        await bench.environment.waiting.pass(3_000)
         expect(await bench.children()).toEqual(all)
       }
       await using _app = bench.runUnified(ours)
@@ -213,9 +213,9 @@ export const guardScenarios: readonly Scenario[] = [
         return conditions.find(({ message }) => message?.endsWith(`seamark approve ${id}`))
       })
       expect(
-        (await approveInStore(store, 'p-000000000000', bench.world.waiting.now(), { mayRepeat: true })).result,
+        (await approveInStore(store, 'p-000000000000', bench.environment.waiting.now(), { mayRepeat: true })).result,
       ).toBe('unknown')
-      const { result, covered } = await approveInStore(store, id, bench.world.waiting.now(), { mayRepeat: true })
+      const { result, covered } = await approveInStore(store, id, bench.environment.waiting.now(), { mayRepeat: true })
       expect([result, covered.length]).toEqual(['approved', COUNT - 1])
       await bench.eventually(
         'the rest to go',
@@ -241,7 +241,7 @@ export const guardScenarios: readonly Scenario[] = [
     for (let attempt = 0; attempt < 2; attempt++) {
       await using app = bench.runUnified()
       if (attempt === 0) await bench.proxy()
-      await bench.world.waiting.pass(2_000)
+      await bench.environment.waiting.pass(2_000)
       expect(await bench.children()).toEqual([])
       expect(app.writes.count).toBe(0)
     }

@@ -4,23 +4,23 @@ import { Bench } from './bench.ts'
 import { guardScenarios } from './guards.ts'
 import { scenarios } from './scenarios.ts'
 import { sourceScenarios } from './sources.ts'
-import { crdsInUse, type World, worldKinds } from './world.ts'
+import { crdsInUse, type TestEnvironment, environmentKinds } from './test-environment.ts'
 
-describe.each(worldKinds)(`publish on $name, ${crdsInUse}`, ({ isMissing, start }) => {
-  let world: World
+describe.each(environmentKinds)(`publish on $name, ${crdsInUse}`, ({ isMissing, start }) => {
+  let environment: TestEnvironment
   let bench: Bench
 
   beforeAll(async () => {
     if (isMissing) return
-    world = await start()
-    bench = await Bench.prepare(world)
+    environment = await start()
+    bench = await Bench.prepare(environment)
   })
   afterEach(async () => {
     if (isMissing) return
     await bench.wipe()
     await bench.restoreService()
   })
-  afterAll(async () => world?.[Symbol.asyncDispose]())
+  afterAll(async () => environment?.[Symbol.asyncDispose]())
 
   it.skipIf(isMissing).each([...scenarios, ...sourceScenarios, ...guardScenarios])('$title', async ({ run }) => {
     // Each scenario asserts by itself; here it must come to its end.

@@ -7,7 +7,7 @@ import type { Obj } from '@seamark/kube/object'
 import { Certificate, DNSEndpoint, HTTPProxy, type PublishOptions } from '@seamark/operator'
 import { expect } from 'vitest'
 import { type Bench, endpointsOf, SERVICE } from './bench.ts'
-import { setAddresses } from './world.ts'
+import { setAddresses } from './test-environment.ts'
 
 export interface Scenario {
   readonly title: string
@@ -553,7 +553,7 @@ export const scenarios: readonly Scenario[] = [
       await bench.settled()
       expect(await bench.children()).toEqual(['DNSEndpoint ns/foo'])
       // The proxy's record, the probe's record, and at most one Event each.
-      if (bench.world.isCounting) expect(app.writes.count).toBeLessThanOrEqual(4)
+      if (bench.environment.isCounting) expect(app.writes.count).toBeLessThanOrEqual(4)
     },
   },
   {
@@ -668,7 +668,7 @@ export const scenarios: readonly Scenario[] = [
         children: ['Certificate'],
         certificateApply: { perSecond: 5, retryBaseMs: 300, retryMaxMs: 1_000 },
       })
-      const { waiting } = bench.world
+      const { waiting } = bench.environment
       const started = waiting.now()
       for (let index = 0; index < 10; index++) await bench.proxy({ metadata: { name: `p${index}` } })
       await bench.eventually(

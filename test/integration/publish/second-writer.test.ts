@@ -5,7 +5,13 @@ import { kind, type Obj } from '@seamark/kube/object'
 import { DNSEndpoint, FIELD_MANAGER, HTTPProxy, runApp, unified } from '@seamark/operator'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Bench, endpointsOf } from './bench.ts'
-import { createLoadBalancer, createNamespace, type RunningApp, type World, worldKinds } from './world.ts'
+import {
+  createLoadBalancer,
+  createNamespace,
+  type RunningApp,
+  type TestEnvironment,
+  environmentKinds,
+} from './test-environment.ts'
 
 const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1', namespaced: false }
 const ClusterRole = kind<Obj & { rules: object[] }>({ ...rbac, kind: 'ClusterRole', plural: 'clusterroles' })
@@ -18,21 +24,21 @@ const OTHER = 'test-ns/other-svc'
 /** Writes of one content per object, and the first of the other manager's. */
 const WRITES_PER_OBJECT = 5
 
-describe.each(worldKinds)('a second writer on $name', ({ isMissing, start }) => {
-  let world: World
+describe.each(environmentKinds)('a second writer on $name', ({ isMissing, start }) => {
+  let environment: TestEnvironment
   let bench: Bench
 
   beforeAll(async () => {
     if (isMissing) return
-    world = await start()
-    bench = await Bench.prepare(world)
-    await createNamespace(world.client, 'infra')
-    await createLoadBalancer(world.client, OTHER, [{ ip: '203.0.113.66' }])
+    environment = await start()
+    bench = await Bench.prepare(environment)
+    await createNamespace(environment.client, 'infra')
+    await createLoadBalancer(environment.client, OTHER, [{ ip: '203.0.113.66' }])
   })
   afterEach(async () => {
     if (!isMissing) await bench.wipe()
   })
-  afterAll(async () => world?.[Symbol.asyncDispose]())
+  afterAll(async () => environment?.[Symbol.asyncDispose]())
 
   const plain = (name: string) => ({
     metadata: { name },
@@ -160,7 +166,7 @@ describe.each(worldKinds)('a second writer on $name', ({ isMissing, start }) => 
         done()
       },
     })
-    const cluster = connect(configFromText(await world.userKubeconfig('without-leases')), {
+    const cluster = connect(configFromText(await environment.userKubeconfig('without-leases')), {
       fieldManager: FIELD_MANAGER,
     })
     const stop = new AbortController()

@@ -16,7 +16,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bundleProgram } from '../cli/bundle-program.ts'
 import { type Key, type Peer, startBind } from '../dns/peers.ts'
 import { isDnsUpdate, startFaultProxy } from '../providers/fault-proxy.ts'
-import { createNamespace, type World, untilKindIsOlder, worldKinds } from '../publish/world.ts'
+import {
+  createNamespace,
+  type TestEnvironment,
+  untilKindIsOlder,
+  environmentKinds,
+} from '../publish/test-environment.ts'
 import { runCommand } from './run-command.ts'
 import { isSoa, zoneLines } from './zone-lines.ts'
 
@@ -26,7 +31,7 @@ const key: Key = { name: 'seamark', algorithm: 'hmac-sha256', secret }
 const text = `$ORIGIN ${ZONE}\n$TTL 300\n@ IN SOA ns1 hostmaster 1 3600 600 86400 60\n@ IN NS ns1\nns1 IN A 127.0.0.1\n`
 
 describe.skipIf(!needs('external-dns', 'named'))('hand-over with ExternalDNS', () => {
-  let world: World
+  let environment: TestEnvironment
   let peer: Peer
   let folder: string
   const client = createDnsClient()
@@ -61,13 +66,13 @@ describe.skipIf(!needs('external-dns', 'named'))('hand-over with ExternalDNS', (
   }
 
   beforeAll(async () => {
-    const [embedded] = worldKinds
-    if (embedded === undefined) throw new Error('no embedded world')
-    world = await embedded.start()
-    await untilKindIsOlder(world.client)
+    const [embedded] = environmentKinds
+    if (embedded === undefined) throw new Error('no embedded environment')
+    environment = await embedded.start()
+    await untilKindIsOlder(environment.client)
     peer = await startBind([{ origin: ZONE, text }], [key])
     folder = await mkdtemp(join(tmpdir(), 'seamark-external-dns-'))
-    await writeFile(join(folder, 'kubeconfig'), world.kubeconfig)
+    await writeFile(join(folder, 'kubeconfig'), environment.kubeconfig)
     await writeFile(
       join(folder, 'seamark.yaml'),
       `apiVersion: config.seamark.io/v1alpha1
@@ -80,13 +85,13 @@ records:
     - { name: bind, type: rfc2136, server: "127.0.0.1:${peer.address.port}", zones: [example.test], key: { name: seamark, secretFrom: { env: TSIG_SECRET } } }
 `,
     )
-    await createNamespace(world.client, 'web')
+    await createNamespace(environment.client, 'web')
     for (const [name, type, target] of [
       ['www', 'A', '192.0.2.1'],
       ['shop', 'CNAME', 'www.example.test'],
       ['six', 'AAAA', '2001:db8::1'],
     ] as const) {
-      await world.client.create(DNSEndpoint, {
+      await environment.client.create(DNSEndpoint, {
         metadata: { name, namespace: 'web' },
         spec: { endpoints: [{ dnsName: `${name}.example.test`, recordType: type, recordTTL: 60, targets: [target] }] },
       })
@@ -95,7 +100,7 @@ records:
   })
   afterAll(async () => {
     await client.close()
-    await world[Symbol.asyncDispose]()
+    await environment[Symbol.asyncDispose]()
     await peer.close()
     await rm(folder, { recursive: true, force: true })
   })
@@ -122,7 +127,7 @@ records:
     await run('adopt', '--from', 'external-dns/prod-a', '--apply')
     await run('transfer', '--from', 'external-dns/prod-a', '--apply')
     const taken = await transfer()
-    await world.client.delete(DNSEndpoint, 'web/www')
+    await environment.client.delete(DNSEndpoint, 'web/www')
     await externalDns()
     // It does not request the record any more, and does not own it any more.
     expect(await transfer()).toEqual(taken)
@@ -135,7 +140,7 @@ records:
     async () => {
       const names = ['one', 'two', 'three'].map((label) => `${label}.example.test`)
       for (const [index, dnsName] of names.entries()) {
-        await world.client.create(DNSEndpoint, {
+        await environment.client.create(DNSEndpoint, {
           metadata: { name: `live-${index}`, namespace: 'web' },
           spec: { endpoints: [{ dnsName, recordType: 'A', recordTTL: 60, targets: [`192.0.2.${index + 10}`] }] },
         })

@@ -1,7 +1,7 @@
 /** A manager with records in this process, what it wrote and its metrics; and the objects that configure it. */
 import { type Client, ConfigMap } from '@seamark/kube'
 import { CONFIGURATION_OBJECT, DNSEndpoint, type Provider, RecordsConfig, runApp } from '@seamark/operator'
-import type { World } from '../publish/world.ts'
+import type { TestEnvironment } from '../publish/test-environment.ts'
 
 export interface App {
   readonly writes: { count: number }
@@ -13,12 +13,12 @@ export interface App {
 
 /** Runs a manager with records on, on providers given or configured; resolves when it listens. */
 export async function startApp(
-  world: World,
+  environment: TestEnvironment,
   providers: readonly Provider[],
   more: Partial<Parameters<typeof runApp>[0]> = {},
   configured: readonly object[] = [],
 ): Promise<App> {
-  const { cluster, writes } = world.connect('contour-plus')
+  const { cluster, writes } = environment.connect('contour-plus')
   const config = RecordsConfig.parse({
     enabled: true,
     owner: 'sync-test',

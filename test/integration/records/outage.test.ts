@@ -17,7 +17,7 @@ import {
 import { DNSEndpoint, memoryProvider, type Provider, ProviderError, rfc2136Provider } from '@seamark/operator'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Key, startBind } from '../dns/peers.ts'
-import { createNamespace, eventually, type World, worldKinds } from '../publish/world.ts'
+import { createNamespace, eventually, type TestEnvironment, environmentKinds } from '../publish/test-environment.ts'
 import { endpoint, startApp } from './manager-app.ts'
 
 const ZONE = 'example.test.'
@@ -63,22 +63,22 @@ async function untilServed(client: Client, name: string, status: string, reason:
   )
 }
 
-for (const kind of worldKinds) {
+for (const kind of environmentKinds) {
   describe.skipIf(kind.isMissing)(`outages on ${kind.name}`, () => {
-    let world: World
+    let environment: TestEnvironment
     beforeEach(async () => {
-      world = await kind.start()
-      const { client } = world
+      environment = await kind.start()
+      const { client } = environment
       for (const name of ['web', 'seamark']) await createNamespace(client, name)
       if ((await client.find(Namespace, 'kube-system')) === undefined) await createNamespace(client, 'kube-system')
       await makeRoomForConditions(client)
     })
     afterEach(async () => {
-      await world[Symbol.asyncDispose]()
+      await environment[Symbol.asyncDispose]()
     })
 
     it('a zone that cannot be read is told on the configuration object, on who waits for it, and passes', async () => {
-      const { client } = world
+      const { client } = environment
       const memory = memoryProvider({ zones: [ZONE] })
       let isReadable = false
       const provider: Provider = {
@@ -88,7 +88,7 @@ for (const kind of worldKinds) {
           return memory.read(...given)
         },
       }
-      const app = await startApp(world, [provider])
+      const app = await startApp(environment, [provider])
       try {
         await client.apply(DNSEndpoint, endpoint('blind', ['192.0.2.1']))
         const note = await untilTold(client, 'seamark', 'ConfigMap', 'seamark', 'TransferRefused')
@@ -118,7 +118,7 @@ for (const kind of worldKinds) {
     })
 
     it.skipIf(!needs('named'))('a provider whose Secret comes later than the manager begins to work then', async () => {
-      const { client } = world
+      const { client } = environment
       const key: Key = { name: 'late', algorithm: 'hmac-sha256', secret: Buffer.alloc(32, 9).toString('base64') }
       const text = `$ORIGIN ${ZONE}\n$TTL 300\n@ IN SOA ns1 hostmaster 1 3600 600 86400 60\n@ IN NS ns1\nns1 IN A 127.0.0.1\n`
       const peer = await startBind([{ origin: ZONE, text }], [key])
@@ -137,7 +137,7 @@ for (const kind of worldKinds) {
         zones: [ZONE],
         key: new TsigKey(key.name, key.algorithm, key.secret),
       })
-      const app = await startApp(world, [], {}, [configured])
+      const app = await startApp(environment, [], {}, [configured])
       try {
         await client.apply(DNSEndpoint, endpoint('late', ['192.0.2.2']))
         await untilServed(client, 'late', 'False', 'ProviderMisconfigured')
@@ -159,7 +159,7 @@ for (const kind of worldKinds) {
     })
 
     it('of two processes the one with the lease writes, and the other goes on when it stops', async () => {
-      const { client } = world
+      const { client } = environment
       const leader = { lease: 'two', namespace: 'seamark' }
       const memory = memoryProvider({ zones: [ZONE] })
       const counted = () => {
@@ -175,10 +175,10 @@ for (const kind of worldKinds) {
       }
       const find = (name: string) => memory.dump(ZONE).find((set) => set.name === `${name}.${ZONE}`)
       const [first, second] = [counted(), counted()]
-      const leading = await startApp(world, [first.provider], { leader })
+      const leading = await startApp(environment, [first.provider], { leader })
       await client.apply(DNSEndpoint, endpoint('one', ['192.0.2.1']))
       await eventually('the first record', async () => find('one'))
-      const waiting = await startApp(world, [second.provider], { leader })
+      const waiting = await startApp(environment, [second.provider], { leader })
       await client.apply(DNSEndpoint, endpoint('two', ['192.0.2.1']))
       await eventually('the second record', async () => find('two'))
       expect(second.counts.calls).toBe(0)
@@ -192,11 +192,11 @@ for (const kind of worldKinds) {
     })
 
     it('a process that slept over its lease writes no record, though nobody told it yet', async () => {
-      const { client } = world
+      const { client } = environment
       const memory = memoryProvider({ zones: [ZONE] })
       let slept = 0
       const clock: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() + slept }
-      const app = await startApp(world, [memory], { leader: { lease: 'asleep', namespace: 'seamark' }, clock })
+      const app = await startApp(environment, [memory], { leader: { lease: 'asleep', namespace: 'seamark' }, clock })
       const ended = app.ended.catch((error: unknown) => error)
       await client.apply(DNSEndpoint, endpoint('awake', ['192.0.2.1']))
       await eventually('the record', async () => memory.dump(ZONE).find((set) => set.name === `awake.${ZONE}`))

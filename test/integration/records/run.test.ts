@@ -34,10 +34,10 @@ import {
   createNamespace,
   eventually,
   setAddresses,
-  type World,
+  type TestEnvironment,
   untilKindIsOlder,
-  worldKinds,
-} from '../publish/world.ts'
+  environmentKinds,
+} from '../publish/test-environment.ts'
 import { buildBundle, type ManagerProcess, startManager } from './manager-process.ts'
 import { runCommand } from './run-command.ts'
 
@@ -84,19 +84,19 @@ async function createProxy(client: Client, name: string): Promise<void> {
   })
 }
 
-let world: World
+let environment: TestEnvironment
 let folder = ''
 beforeAll(() => buildBundle(), 120_000)
 afterAll(async () => resolver.close())
 
 /** A cluster and a configuration for each test: what one publishes or undoes is not seen by another. */
 beforeEach(async () => {
-  const [embedded] = worldKinds
-  if (embedded === undefined) throw new Error('no embedded world')
-  world = await embedded.start()
-  await furnish(world.client)
+  const [embedded] = environmentKinds
+  if (embedded === undefined) throw new Error('no embedded environment')
+  environment = await embedded.start()
+  await furnish(environment.client)
   folder = await mkdtemp(join(tmpdir(), 'seamark-run-'))
-  await writeFile(join(folder, 'kubeconfig'), world.kubeconfig, { mode: 0o600 })
+  await writeFile(join(folder, 'kubeconfig'), environment.kubeconfig, { mode: 0o600 })
   await writeFile(
     join(folder, 'seamark.yaml'),
     `apiVersion: config.seamark.io/v1alpha1
@@ -121,7 +121,7 @@ records: { providers: [{ name: mem, type: memory, zones: [example.test, other.te
   )
 })
 afterEach(async () => {
-  await world[Symbol.asyncDispose]()
+  await environment[Symbol.asyncDispose]()
   await rm(folder, { recursive: true, force: true })
 })
 
@@ -141,10 +141,10 @@ it.skipIf(!needs('named'))('HTTPProxy and nodes become answers of BIND, by a pro
     key: { name: seamark, secretFrom: { env: TSIG_SECRET } } }`
   const manager = await startManager(flags('--records-providers', provider), { TSIG_SECRET: secret })
   try {
-    await createProxy(world.client, 'shop')
+    await createProxy(environment.client, 'shop')
     await answers(peer.address, 'shop.example.test', '192.0.2.80')
     await answers(peer.address, 'anything.east.example.test', '203.0.113.11')
-    await setAddresses(world.client, SERVICE, [{ ip: '192.0.2.81' }])
+    await setAddresses(environment.client, SERVICE, [{ ip: '192.0.2.81' }])
     await answers(peer.address, 'shop.example.test', '192.0.2.81')
     const [latest] = JSON.parse((await undo('-o', 'json')).stdout) as {
       plans: number[]
@@ -179,7 +179,7 @@ it('the same code answers from our own server, and DNSEndpoints are watched once
   const server = await createDnsServer({ zones: [zone], listen: [{ address: '127.0.0.1', port: 0 }] })
   const [address] = server.addresses
   if (address === undefined) throw new Error('the DNS server has no address')
-  const { cluster } = world.connect('contour-plus')
+  const { cluster } = environment.connect('contour-plus')
   const stopping = new AbortController()
   const config = RecordsConfig.parse({ enabled: true, owner: 'own-server', dnsEndpoints: { enabled: true } })
   const running = runApp(
@@ -194,7 +194,7 @@ it('the same code answers from our own server, and DNSEndpoints are watched once
     stopping.signal,
   )
   try {
-    await createProxy(world.client, 'own')
+    await createProxy(environment.client, 'own')
     await answers(address, 'own.example.test', '192.0.2.80')
     await answers(address, 'anything.east.example.test', '203.0.113.11')
     const watched = cluster.informers.all().filter((informer) => informer.kind.plural === DNSEndpoint.plural)
@@ -230,9 +230,9 @@ describe('a manager that is killed', () => {
       `{ name: hook, type: webhook, url: "${server.url}", zones: [example.test], requestsPerSecond: 1000 }`,
     )
     const names = Array.from({ length: 100 }, (_, index) => `${suite}-${String(index).padStart(3, '0')}`)
-    await untilKindIsOlder(world.client)
+    await untilKindIsOlder(environment.client)
     for (const name of names) {
-      await world.client.create(DNSEndpoint, {
+      await environment.client.create(DNSEndpoint, {
         metadata: { name, namespace: 'web', labels: { suite } },
         spec: {
           endpoints: [{ dnsName: `${name}.example.test`, recordType: 'A', recordTTL: 60, targets: ['192.0.2.1'] }],
@@ -250,7 +250,7 @@ describe('a manager that is killed', () => {
     await hasSynced(first)
     await first.stop()
     // A quarter of the sources: below the breaker, far above the budget of ten names.
-    for (const name of names.slice(0, 25)) await world.client.delete(DNSEndpoint, `web/${name}`)
+    for (const name of names.slice(0, 25)) await environment.client.delete(DNSEndpoint, `web/${name}`)
     let kills = 0
     let livesWithoutWrite = 0
     // A name is two batches here, because the protocol has no transactions: its record, then its marker.

@@ -20,10 +20,10 @@ import {
   createLoadBalancer,
   createNamespace,
   eventually,
-  type World,
+  type TestEnvironment,
   untilKindIsOlder,
-  worldKinds,
-} from '../publish/world.ts'
+  environmentKinds,
+} from '../publish/test-environment.ts'
 import { describeProvider } from '../providers/describe-provider.ts'
 import { annotate, type App, endpoint, setTargets, startApp } from './manager-app.ts'
 
@@ -63,14 +63,14 @@ async function untilHeldByPause(app: App): Promise<void> {
   )
 }
 
-for (const kind of worldKinds) {
+for (const kind of environmentKinds) {
   describe.skipIf(kind.isMissing)(`records on ${kind.name}`, () => {
-    let world: World
+    let environment: TestEnvironment
     let memory: MemoryProvider
     const find = (name: string) => memory.dump(ZONE).find((set) => set.name === `${name}.${ZONE}` && set.type === 'A')
     beforeAll(async () => {
-      world = await kind.start()
-      const { client } = world
+      environment = await kind.start()
+      const { client } = environment
       for (const name of ['web', 'seamark', 'projectcontour']) await createNamespace(client, name)
       if ((await client.find(Namespace, 'kube-system')) === undefined) await createNamespace(client, 'kube-system')
       await createLoadBalancer(client, SERVICE, [{ ip: '192.0.2.80' }])
@@ -78,7 +78,7 @@ for (const kind of worldKinds) {
     })
     /** Each test has a zone of its own, and no object of the test before it. */
     beforeEach(async () => {
-      const { client } = world
+      const { client } = environment
       // What is written in the second in which the kind was installed is not deleted at once.
       const { metadata } = await client.get(CustomResourceDefinition, `${DNSEndpoint.plural}.${DNSEndpoint.group}`)
       const installedAt = Date.parse(metadata.creationTimestamp ?? '')
@@ -86,14 +86,14 @@ for (const kind of worldKinds) {
       memory = memoryProvider({ zones: [ZONE] })
       memory.put(ZONE, { name: `foreign.${ZONE}`, type: 'A', ttl: 60, values: ['203.0.113.1'] })
     })
-    afterEach(async () => wipe(world.client))
+    afterEach(async () => wipe(environment.client))
     afterAll(async () => {
-      await world[Symbol.asyncDispose]()
+      await environment[Symbol.asyncDispose]()
     })
 
     it('creates, retargets, deletes; skips what others own and what a filter excludes; a restart writes nothing', async () => {
-      const { client } = world
-      const app = await startApp(world, [memory])
+      const { client } = environment
+      const app = await startApp(environment, [memory])
       try {
         await client.apply(DNSEndpoint, endpoint('shop', ['192.0.2.1']))
         await client.apply(DNSEndpoint, endpoint('foreign', ['192.0.2.1']))
@@ -135,7 +135,7 @@ for (const kind of worldKinds) {
       }
       await setTargets(client, 'shop', ['192.0.2.2'])
       const writes = memory.counts.writes
-      const again = await startApp(world, [memory])
+      const again = await startApp(environment, [memory])
       await client.apply(DNSEndpoint, endpoint('third', ['192.0.2.4']))
       await eventually('a change after the restart', async () => find('third'))
       for (const name of ['shop', 'third'])
@@ -146,16 +146,16 @@ for (const kind of worldKinds) {
         )
       await again.stop()
       expect(memory.counts.writes).toBe(writes + 1)
-      const converged = await startApp(world, [memory])
+      const converged = await startApp(environment, [memory])
       await verify(client, converged)
       expect(converged.writes.count).toBe(0)
       await converged.stop()
     })
 
     it('the kill switch stops every write of every capability within two seconds, and survives a restart', async () => {
-      const { client } = world
+      const { client } = environment
       const publish = { ...unified, services: [{ service: SERVICE }] }
-      let app = await startApp(world, [memory], { publish })
+      let app = await startApp(environment, [memory], { publish })
       try {
         await annotate(client, { 'seamark.io/pause': 'true' })
         await eventually(
@@ -181,7 +181,7 @@ for (const kind of worldKinds) {
         expect(memory.counts.writes).toBe(writes)
         expect(app.writes.count).toBe(requests)
         await app.stop()
-        app = await startApp(world, [memory], { publish })
+        app = await startApp(environment, [memory], { publish })
         await untilHeldByPause(app)
         await eventually(
           'the proxy to be looked at again',
@@ -200,8 +200,8 @@ for (const kind of worldKinds) {
     })
 
     it('--pause does the same by configuration, and needs no object', async () => {
-      const { client } = world
-      const app = await startApp(world, [memory], { isPaused: true })
+      const { client } = environment
+      const app = await startApp(environment, [memory], { isPaused: true })
       const writes = memory.counts.writes
       await client.apply(DNSEndpoint, endpoint('paused', ['192.0.2.55']))
       await untilHeldByPause(app)
@@ -211,9 +211,9 @@ for (const kind of worldKinds) {
     })
 
     it('what the running manager did can be taken back by its number', async () => {
-      const { client } = world
+      const { client } = environment
       const before = memory.dump(ZONE)
-      const app = await startApp(world, [memory])
+      const app = await startApp(environment, [memory])
       await client.apply(DNSEndpoint, endpoint('undone', ['192.0.2.6']))
       await eventually('the record', async () => find('undone'))
       await app.stop()
@@ -234,8 +234,8 @@ for (const kind of worldKinds) {
     })
 
     it('removing the kind under a running manager, and installing it anew, deletes nothing', async () => {
-      const { client } = world
-      const app = await startApp(world, [memory])
+      const { client } = environment
+      const app = await startApp(environment, [memory])
       await client.apply(DNSEndpoint, endpoint('kept', ['192.0.2.7']))
       await eventually('the record', async () => find('kept'))
       const before = memory.dump(ZONE)
@@ -265,10 +265,15 @@ for (const kind of worldKinds) {
 
   const zone = { id: ZONE, name: ZONE }
   describeProvider(`DNSEndpoints on ${kind.name}`, !kind.isMissing, async () => {
-    const world = await kind.start()
-    await createNamespace(world.client, 'records')
-    const provider = dnsEndpointProvider({ name: 'xd', client: world.client, namespace: 'records', zones: [ZONE] })
-    return { provider, zone, close: async () => world[Symbol.asyncDispose]() }
+    const environment = await kind.start()
+    await createNamespace(environment.client, 'records')
+    const provider = dnsEndpointProvider({
+      name: 'xd',
+      client: environment.client,
+      namespace: 'records',
+      zones: [ZONE],
+    })
+    return { provider, zone, close: async () => environment[Symbol.asyncDispose]() }
   })
 }
 

@@ -3,7 +3,7 @@ import { configFromText, connect, Event, Namespace } from '@seamark/kube'
 import { kind, type Obj } from '@seamark/kube/object'
 import { DNSEndpoint, memoryProvider, RecordsConfig, runApp, unified, wildcardDefaults } from '@seamark/operator'
 import { expect, it, onTestFinished } from 'vitest'
-import { createLoadBalancer, eventually, startEmbedded } from '../publish/world.ts'
+import { createLoadBalancer, eventually, startEmbedded } from '../publish/test-environment.ts'
 
 const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1', namespaced: false }
 const ClusterRole = kind<Obj & { rules: object[] }>({ ...RBAC, kind: 'ClusterRole', plural: 'clusterroles' })
@@ -26,9 +26,9 @@ function rulesWithout(resource: string): object[] {
 
 /** A manager with publish, wildcard and records whose user may not list and watch the resource. */
 async function startWithout(plural: string) {
-  const world = await startEmbedded()
-  onTestFinished(async () => world[Symbol.asyncDispose]())
-  const { client } = world
+  const environment = await startEmbedded()
+  onTestFinished(async () => environment[Symbol.asyncDispose]())
+  const { client } = environment
   for (const name of ['seamark', 'web', 'lb']) await client.create(Namespace, { metadata: { name } })
   await createLoadBalancer(client, 'lb/envoy', [{ ip: '192.0.2.1' }])
   await client.create(ClusterRole, { metadata: { name: USER }, rules: rulesWithout(plural) })
@@ -41,7 +41,7 @@ async function startWithout(plural: string) {
   const stop = new AbortController()
   const running = runApp(
     {
-      cluster: connect(configFromText(await world.userKubeconfig(USER))),
+      cluster: connect(configFromText(await environment.userKubeconfig(USER))),
       mode: 'enforce',
       namespace: 'seamark',
       publish: { ...unified, sources: ['HTTPProxy'], children: ['DNSEndpoint'], services: [{ service: 'lb/envoy' }] },

@@ -5,7 +5,13 @@
 import { type Client, Node, Secret } from '@seamark/kube'
 import type { Obj } from '@seamark/kube/object'
 import { DNSEndpoint, runApp, wildcardDefaults, type WildcardOptions } from '@seamark/operator'
-import { createNamespace, eventually, type RunningApp, type UserCluster, type World } from '../publish/world.ts'
+import {
+  createNamespace,
+  eventually,
+  type RunningApp,
+  type UserCluster,
+  type TestEnvironment,
+} from '../publish/test-environment.ts'
 
 interface NodeShape {
   ready?: 'True' | 'False' | 'Unknown'
@@ -49,20 +55,20 @@ const lines = (object: DNSEndpoint): string =>
     .join('; ')
 
 export class WildcardBench {
-  readonly world: World
+  readonly environment: TestEnvironment
   readonly #cleanups: (() => Promise<void>)[] = []
   #probes = 0
 
-  constructor(world: World) {
-    this.world = world
+  constructor(environment: TestEnvironment) {
+    this.environment = environment
   }
 
-  static async prepare(world: World): Promise<void> {
-    await createNamespace(world.client, 'manager')
+  static async prepare(environment: TestEnvironment): Promise<void> {
+    await createNamespace(environment.client, 'manager')
   }
 
   async userCluster(name = 'user'): Promise<UserCluster> {
-    const cluster = await this.world.userCluster(name)
+    const cluster = await this.environment.userCluster(name)
     this.#cleanups.push(cluster.stop)
     return cluster
   }
@@ -78,7 +84,7 @@ export class WildcardBench {
   run(changes: Partial<WildcardOptions> = {}): RunningApp {
     const zone = 'clusters.example.com'
     const wildcard = { ...wildcardDefaults, zone, removalDelayMs: 400, coalesceMs: 0, ...changes }
-    return this.world.launch('contour-plus', async (cluster, { clock, connect }, signal) =>
+    return this.environment.launch('contour-plus', async (cluster, { clock, connect }, signal) =>
       runApp(
         {
           cluster,
@@ -99,19 +105,19 @@ export class WildcardBench {
     { kubeconfig }: Pick<UserCluster, 'kubeconfig'>,
     annotations: Record<string, string> = {},
   ): Promise<void> {
-    await this.world.client.create(Secret, {
+    await this.environment.client.create(Secret, {
       metadata: { namespace: 'manager', name, labels: { 'seamark.io/cluster': name }, annotations },
       data: { kubeconfig: Buffer.from(kubeconfig).toString('base64') },
     })
   }
 
   async read(name: string): Promise<DNSEndpoint | undefined> {
-    return this.world.client.find(DNSEndpoint, `manager/${name}-wildcard`)
+    return this.environment.client.find(DNSEndpoint, `manager/${name}-wildcard`)
   }
 
   async expectLines(name: string, expected: string): Promise<DNSEndpoint> {
     const isRight = (object: DNSEndpoint) => lines(object) === expected
-    return eventually(`wildcard of ${name}`, async () => this.read(name), isRight, undefined, this.world.waiting)
+    return eventually(`wildcard of ${name}`, async () => this.read(name), isRight, undefined, this.environment.waiting)
   }
 
   /**
@@ -119,7 +125,7 @@ export class WildcardBench {
    * cluster that is registered now has its wildcard.
    */
   async decided(): Promise<void> {
-    const { settle } = this.world.waiting
+    const { settle } = this.environment.waiting
     if (settle !== undefined) return settle()
     const name = `probe-${(this.#probes += 1)}`
     const cluster = await this.userCluster(name)
@@ -130,20 +136,20 @@ export class WildcardBench {
 
   /** What `decided` costs an app in requests that write. */
   get decidedWrites(): number {
-    return this.world.waiting.settle === undefined ? 1 : 0
+    return this.environment.waiting.settle === undefined ? 1 : 0
   }
 
   async eventually<T>(what: string, read: () => Promise<T | undefined>): Promise<T> {
-    return eventually(what, read, undefined, undefined, this.world.waiting)
+    return eventually(what, read, undefined, undefined, this.environment.waiting)
   }
 
   /** After the scenario's app has ended. */
   async wipe(): Promise<void> {
     for (const cleanup of this.#cleanups.splice(0).toReversed()) await cleanup()
     for (const kind of [Secret, DNSEndpoint]) {
-      const { items } = await this.world.client.list<Obj>(kind, { namespace: 'manager' })
+      const { items } = await this.environment.client.list<Obj>(kind, { namespace: 'manager' })
       for (const { metadata } of items)
-        await this.world.client.delete<Obj>(kind, `manager/${metadata.name}`).catch(() => undefined)
+        await this.environment.client.delete<Obj>(kind, `manager/${metadata.name}`).catch(() => undefined)
     }
   }
 }

@@ -7,25 +7,25 @@ import { END, externalAddress, isStream, isWatch, node } from '@seamark/kit/scri
 import { type PeerExchange, startPeer } from '@seamark/kube/testing'
 import { DNSEndpoint } from '@seamark/operator'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type UserCluster, type World, worldKinds } from '../publish/world.ts'
+import { type UserCluster, type TestEnvironment, environmentKinds } from '../publish/test-environment.ts'
 import { addNode, WildcardBench } from './bench.ts'
 
-const [embedded] = worldKinds
-let world: World
+const [embedded] = environmentKinds
+let environment: TestEnvironment
 let bench: WildcardBench
 const peers: (() => Promise<void>)[] = []
 
 beforeAll(async () => {
-  if (embedded === undefined) throw new Error('no embedded world')
-  world = await embedded.start()
-  await WildcardBench.prepare(world)
-  bench = new WildcardBench(world)
+  if (embedded === undefined) throw new Error('no embedded environment')
+  environment = await embedded.start()
+  await WildcardBench.prepare(environment)
+  bench = new WildcardBench(environment)
 })
 afterEach(async () => {
   await bench.wipe()
   for (const close of peers.splice(0)) await close()
 })
-afterAll(async () => world[Symbol.asyncDispose]())
+afterAll(async () => environment[Symbol.asyncDispose]())
 
 async function hostile(script: (exchange: PeerExchange) => unknown): Promise<{ kubeconfig: string }> {
   const peer = await startPeer({ script: (exchange) => void script(exchange) })
@@ -54,7 +54,7 @@ async function expectOthersToGoOn(): Promise<void> {
 
 async function expectEvent(cluster: string, reason: string): Promise<void> {
   await bench.eventually(`Event ${reason} on Secret ${cluster}`, async () => {
-    const { items } = await world.client.list(Event, { namespace: 'manager' })
+    const { items } = await environment.client.list(Event, { namespace: 'manager' })
     return items.find(({ regarding, reason: found }) => regarding?.name === cluster && found === reason)
   })
 }
@@ -100,7 +100,7 @@ describe('a hostile member cluster', () => {
     await expectEvent('evil', 'ClusterOverLimit')
     streams.at(-1)?.write(`${JSON.stringify({ type: 'MODIFIED', object: node('n', addresses, 11) })}\n`)
     await expectOthersToGoOn()
-    const { spec } = await world.client.get(DNSEndpoint, 'manager/evil-wildcard')
+    const { spec } = await environment.client.get(DNSEndpoint, 'manager/evil-wildcard')
     expect(spec.endpoints).toMatchObject([{ targets: ['198.51.100.1'] }])
   })
 
@@ -143,13 +143,13 @@ describe('a hostile member cluster', () => {
     void list.closed.then(() => (isGivenUp = true))
     await expectToFollow(good)
     expect(isGivenUp).toBe(false)
-    const { spec } = await world.client.get(DNSEndpoint, 'manager/evil-wildcard')
+    const { spec } = await environment.client.get(DNSEndpoint, 'manager/evil-wildcard')
     expect(spec.endpoints[0]?.targets).toHaveLength(10)
   })
 
   it('whose Secret has no kubeconfig gets an Event that says so', async () => {
     await using _app = bench.run()
-    await world.client.create(Secret, {
+    await environment.client.create(Secret, {
       metadata: { namespace: 'manager', name: 'empty', labels: { 'seamark.io/cluster': 'empty' } },
     })
     await expectEvent('empty', 'KubeconfigRefused')

@@ -1,23 +1,23 @@
 /** Every scenario of scenarios.ts, with the embedded and with a real API server as hub. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { crdsInUse, type World, worldKinds } from '../publish/world.ts'
+import { crdsInUse, type TestEnvironment, environmentKinds } from '../publish/test-environment.ts'
 import { WildcardBench } from './bench.ts'
 import { wildcardScenarios } from './scenarios.ts'
 
-describe.each(worldKinds)(`wildcard on $name, ${crdsInUse}`, ({ isMissing, start }) => {
-  let world: World
+describe.each(environmentKinds)(`wildcard on $name, ${crdsInUse}`, ({ isMissing, start }) => {
+  let environment: TestEnvironment
   let bench: WildcardBench
 
   beforeAll(async () => {
     if (isMissing) return
-    world = await start()
-    await WildcardBench.prepare(world)
-    bench = new WildcardBench(world)
+    environment = await start()
+    await WildcardBench.prepare(environment)
+    bench = new WildcardBench(environment)
   })
   afterEach(async () => {
     if (!isMissing) await bench.wipe()
   })
-  afterAll(async () => world?.[Symbol.asyncDispose]())
+  afterAll(async () => environment?.[Symbol.asyncDispose]())
 
   it.skipIf(isMissing).each(wildcardScenarios)('$title', async ({ run }) => {
     // Each scenario asserts by itself; here it must come to its end.

@@ -23,7 +23,7 @@ export const wildcardScenarios: readonly WildcardScenario[] = [
       await using _app = bench.run({ zone: 'Clusters.Example.com.' })
       await bench.register('fra1', cluster)
       const object = await bench.expectLines('fra1', all)
-      const secret = await bench.world.client.get(Secret, 'manager/fra1')
+      const secret = await bench.environment.client.get(Secret, 'manager/fra1')
       expect(object.metadata.ownerReferences).toMatchObject([
         { kind: 'Secret', name: 'fra1', uid: secret.metadata.uid, controller: true },
       ])
@@ -43,7 +43,7 @@ export const wildcardScenarios: readonly WildcardScenario[] = [
       await setReady(cluster.client, 'a', 'True')
       await setReady(cluster.client, 'b', 'Unknown')
       const shrunk = await bench.expectLines('fra1', `${wild} 192.0.2.1,192.0.2.3,192.0.2.4`)
-      if (bench.world.isCounting)
+      if (bench.environment.isCounting)
         expect([before, grown, shrunk].map((object) => object.metadata.generation)).toEqual([1, 2, 3])
     },
   },
@@ -89,7 +89,7 @@ export const wildcardScenarios: readonly WildcardScenario[] = [
       const last = await bench.expectLines('fra1', `${wild} 192.0.2.3`)
       await setReady(cluster.client, 'c', 'False')
       await addNode(cluster.client, 'slow', { ready: 'False', external: ['192.0.2.9'] })
-      await bench.world.waiting.pass(500)
+      await bench.environment.waiting.pass(500)
       const kept = await bench.read('fra1')
       expect([kept?.spec, kept?.metadata.generation]).toEqual([last.spec, last.metadata.generation])
     },
@@ -109,7 +109,7 @@ export const wildcardScenarios: readonly WildcardScenario[] = [
       {
         await using again = bench.run()
         await bench.decided()
-        if (bench.world.isCounting) expect(again.writes.count).toBe(bench.decidedWrites)
+        if (bench.environment.isCounting) expect(again.writes.count).toBe(bench.decidedWrites)
         expect((await bench.read('fra1'))?.metadata.resourceVersion).toBe(version)
       }
       await using _app = bench.run({ nodeSelector: 'role=router' })
@@ -129,10 +129,10 @@ export const wildcardScenarios: readonly WildcardScenario[] = [
       await one.client.delete(Node, 'a')
       await bench.expectLines('fra1', `${wild} 192.0.2.2,192.0.2.3`)
       expect((await bench.read('iad1'))?.metadata.resourceVersion).toBe(other.metadata.resourceVersion)
-      await bench.world.client.delete(Secret, 'manager/iad1')
+      await bench.environment.client.delete(Secret, 'manager/iad1')
       // Garbage collection is the server's; a real kube-apiserver alone has no collector, so only the reference is checked there.
       expect(other.metadata.ownerReferences).toMatchObject([{ kind: 'Secret', name: 'iad1' }])
-      if (bench.world.server === undefined) return
+      if (bench.environment.server === undefined) return
       await bench.eventually('the wildcard to go', async () =>
         (await bench.read('iad1')) === undefined ? true : undefined,
       )
@@ -145,7 +145,7 @@ export const wildcardScenarios: readonly WildcardScenario[] = [
       await using _app = bench.run()
       await bench.register('fra1', cluster)
       await bench.expectLines('fra1', all)
-      await bench.world.client.patch(DNSEndpoint, 'manager/fra1-wildcard', 'merge', { spec: { endpoints: [] } })
+      await bench.environment.client.patch(DNSEndpoint, 'manager/fra1-wildcard', 'merge', { spec: { endpoints: [] } })
       await bench.expectLines('fra1', all)
     },
   },
@@ -159,7 +159,9 @@ export const wildcardScenarios: readonly WildcardScenario[] = [
       const users = [{ name: 'a', user: { exec: { command: 'sh' } } }]
       await bench.register('evil', { kubeconfig: JSON.stringify({ apiVersion: 'v1', kind: 'Config', users }) })
       await cluster.stop()
-      await bench.world.client.patch(Secret, 'manager/fra1', 'merge', { metadata: { annotations: { touched: 'yes' } } })
+      await bench.environment.client.patch(Secret, 'manager/fra1', 'merge', {
+        metadata: { annotations: { touched: 'yes' } },
+      })
       await bench.decided()
       const kept = await bench.read('fra1')
       expect([kept?.metadata.uid, kept?.metadata.generation]).toEqual([metadata.uid, metadata.generation])
@@ -174,7 +176,9 @@ export const wildcardScenarios: readonly WildcardScenario[] = [
       await bench.register('fra1', cluster)
       const { metadata } = await bench.expectLines('fra1', all)
       await cluster.stop()
-      await bench.world.client.patch(Secret, 'manager/fra1', 'merge', { metadata: { annotations: { touched: 'yes' } } })
+      await bench.environment.client.patch(Secret, 'manager/fra1', 'merge', {
+        metadata: { annotations: { touched: 'yes' } },
+      })
       await bench.decided()
       const kept = await bench.read('fra1')
       expect([kept?.metadata.uid, kept?.metadata.generation]).toEqual([metadata.uid, metadata.generation])
@@ -183,7 +187,7 @@ export const wildcardScenarios: readonly WildcardScenario[] = [
   {
     title: 'the local cluster has a wildcard by name, and the apex when asked',
     async run(bench) {
-      await addNode(bench.world.client, 'local-node', { external: ['203.0.113.7'] })
+      await addNode(bench.environment.client, 'local-node', { external: ['203.0.113.7'] })
       {
         await using _app = bench.run({ localCluster: 'hub', apex: true })
         await bench.expectLines(
@@ -191,7 +195,7 @@ export const wildcardScenarios: readonly WildcardScenario[] = [
           '*.hub.clusters.example.com 60 A 203.0.113.7; hub.clusters.example.com 60 A 203.0.113.7',
         )
       }
-      await bench.world.client.delete(Node, 'local-node')
+      await bench.environment.client.delete(Node, 'local-node')
     },
   },
 ]

@@ -1,6 +1,7 @@
 import { createAuthority } from '@seamark/kube/certificates'
 import type { HTTPProxy } from '@seamark/kube/contour'
-import type { Obj } from '@seamark/kube/object'
+import type { Gateway, HTTPRoute } from '@seamark/kube/gateway-api'
+import { keyOf, type Obj } from '@seamark/kube/object'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { httpProxy, object, objectsOf, rootProxy, service } from '../../testing/index.ts'
@@ -8,6 +9,7 @@ import type { Ir, Route } from '../ir/model.ts'
 import { createRouteTable } from '../proxy/route-table.ts'
 import { build } from './build.ts'
 import { BUILD_DEFAULTS } from './input.ts'
+import { certificatesBySecret } from './secrets.ts'
 
 const run = (...all: Obj[]) => build(objectsOf(all), BUILD_DEFAULTS)
 
@@ -218,6 +220,57 @@ describe('HTTPProxy', () => {
     ])
   })
 
+  it('refuses control characters in what it would send, and says where', () => {
+    const cases: [route: object, expected: string][] = [
+      [
+        to('web', { pathRewritePolicy: { replacePrefix: [{ replacement: '/a\r\nb' }] } }),
+        String.raw`PrefixReplaceError/ReplacementNotValid: replacement "/a\r\nb" contains control characters`,
+      ],
+      [
+        { requestRedirectPolicy: { path: '/a\u0000' } },
+        String.raw`RouteError/RequestRedirectPolicy: route.requestRedirectPolicy is invalid: path "/a\u0000" contains control characters`,
+      ],
+      [
+        { requestRedirectPolicy: { hostname: 'y.test\n' } },
+        String.raw`RouteError/RequestRedirectPolicy: route.requestRedirectPolicy is invalid: hostname "y.test\n" is not a host name`,
+      ],
+      [
+        to('web', { requestHeadersPolicy: { set: [{ name: 'X-A', value: 'a\nb' }] } }),
+        'RouteError/RequestHeadersPolicyInvalid: invalid set header "X-A": the value contains control characters on request headers',
+      ],
+      [
+        to('web', { healthCheckPolicy: { path: '/\n' } }),
+        String.raw`RouteError/HealthCheckPolicyInvalid: invalid health check path: "/\n" contains control characters`,
+      ],
+      [
+        to('web', {
+          rateLimitPolicy: {
+            local: { requests: 1, unit: 'second', responseHeadersToAdd: [{ name: 'x', value: 'a\nb' }] },
+          },
+        }),
+        'RouteError/RateLimitPolicyNotValid: route.rateLimitPolicy is invalid: invalid header "x" in local rate limit policy: the value contains control characters',
+      ],
+    ]
+    for (const [route, expected] of cases) {
+      const result = run(web, rootProxy('a/root', 'x.test', { routes: [route] }), rootProxy('a/other', 'y.test'))
+      expect(verdict(result, 'a/root')).toEqual(['invalid', expected])
+      expect(routesOf(result.ir)).toEqual(['y.test prefix / → a/web/80'])
+    }
+    const cors = { corsPolicy: { allowOrigin: ['*'], allowMethods: ['GET'], exposeHeaders: ['x\ny'] } }
+    const result = run(web, rootProxy('a/root', 'x.test', { virtualhost: { fqdn: 'x.test', ...cors } }))
+    expect(verdict(result, 'a/root')[1]).toMatch(/^CORSError\/PolicyDidNotParse: .*"x\\ny" is neither a method/)
+  })
+
+  it('percent-encodes what a path cannot contain', () => {
+    const result = run(
+      web,
+      rootProxy('a/root', 'x.test', {
+        routes: [{ requestRedirectPolicy: { path: '/a b/é%2F' } }],
+      }),
+    )
+    expect(result.ir.listeners[0]?.hosts[0]?.routes[0]?.action).toMatchObject({ path: { value: '/a%20b/%C3%A9%2F' } })
+  })
+
   it('serves ExternalName Services only when allowed, and never local ones', () => {
     const external = (name: string) => service('a/web', [80], { type: 'ExternalName', externalName: name })
     const allowed = { ...BUILD_DEFAULTS, allowsExternalNames: true }
@@ -232,22 +285,31 @@ describe('HTTPProxy', () => {
   })
 })
 
-describe('Secrets', () => {
-  let good: { certPem: string; keyPem: string }
-  let other: { certPem: string; keyPem: string }
-  beforeAll(async () => {
-    const authority = await createAuthority({ commonName: 'ca' })
-    good = await authority.issue({ commonName: 'x.test', dnsNames: ['x.test'], usages: 'server' })
-    other = await authority.issue({ commonName: 'x.test', dnsNames: ['x.test'], usages: 'server' })
+let good: { certPem: string; keyPem: string }
+let other: { certPem: string; keyPem: string }
+beforeAll(async () => {
+  const authority = await createAuthority({ commonName: 'ca' })
+  good = await authority.issue({ commonName: 'x.test', dnsNames: ['x.test'], usages: 'server' })
+  other = await authority.issue({ commonName: 'x.test', dnsNames: ['x.test'], usages: 'server' })
+})
+
+function secret(key: string, cert: string, privateKey: string): Obj {
+  return object('Secret', key, {
+    type: 'kubernetes.io/tls',
+    data: {
+      'tls.crt': Buffer.from(cert).toString('base64'),
+      'tls.key': Buffer.from(privateKey).toString('base64'),
+    },
   })
-  const secret = (key: string, cert: string, privateKey: string) =>
-    object('Secret', key, {
-      type: 'kubernetes.io/tls',
-      data: {
-        'tls.crt': Buffer.from(cert).toString('base64'),
-        'tls.key': Buffer.from(privateKey).toString('base64'),
-      },
-    })
+}
+
+/** A build while the configuration of another one is served. */
+function runAfter({ ir }: ReturnType<typeof run>, all: readonly Obj[]): ReturnType<typeof run> {
+  const served = certificatesBySecret(ir.certificates)
+  return build({ ...objectsOf(all), served: (key) => served.get(key) }, BUILD_DEFAULTS)
+}
+
+describe('Secrets', () => {
   const root = (secretName: string) =>
     rootProxy('a/root', 'x.test', { virtualhost: { fqdn: 'x.test', tls: { secretName } } })
 
@@ -257,6 +319,88 @@ describe('Secrets', () => {
     expect(verdict(result, 'a/root')[1]).toBe(
       'TLSError/SecretNotValid: Spec.VirtualHost.TLS Secret "tls" is invalid: invalid TLS private key: it does not belong to the certificate',
     )
+  })
+
+  it('that break keep the certificate that is served, and the status says what is wrong', () => {
+    const before = run(web, root('tls'), secret('a/tls', good.certPem, good.keyPem))
+    const broken = [secret('a/tls', 'no certificate', good.keyPem), secret('a/tls', good.certPem, other.keyPem)]
+    for (const each of broken) {
+      const result = runAfter(before, [web, root('tls'), each])
+      expect(result.ir).toEqual(before.ir)
+      expect(verdict(result, 'a/root')).toEqual([
+        'invalid',
+        expect.stringMatching(
+          /^TLSError\/SecretNotValid: Spec.VirtualHost.TLS Secret "tls" is invalid: .*; the last valid certificate is still served$/,
+        ),
+      ])
+      expect(runAfter(result, [web, root('tls'), each]).ir).toEqual(before.ir)
+    }
+    const mended = runAfter(before, [web, root('tls'), secret('a/tls', other.certPem, other.keyPem)])
+    expect(mended.ir.certificates[0]?.chain).toBe(other.certPem)
+    expect(verdict(mended, 'a/root')).toEqual(['valid'])
+  })
+
+  it('that are deleted, or no longer delegated, take the host down', () => {
+    const shared = secret('certs/tls', good.certPem, good.keyPem)
+    const delegation = object('TLSCertificateDelegation', 'certs/d', {
+      spec: { delegations: [{ secretName: 'tls', targetNamespaces: ['a'] }] },
+    })
+    const before = run(web, root('certs/tls'), shared, delegation)
+    expect(routesOf(before.ir, 'https')).toHaveLength(1)
+    expect(routesOf(runAfter(before, [web, root('certs/tls'), delegation]).ir)).toEqual([])
+    expect(routesOf(runAfter(before, [web, root('certs/tls'), secret('certs/tls', 'x', 'y')]).ir)).toEqual([])
+  })
+
+  it('that break keep the certificates of Ingresses and listeners too', () => {
+    const ingress = object('Ingress', 'a/web', {
+      spec: {
+        tls: [{ secretName: 'tls', hosts: ['i.test'] }],
+        rules: [
+          {
+            host: 'i.test',
+            http: {
+              paths: [{ path: '/', pathType: 'Prefix', backend: { service: { name: 'web', port: { number: 80 } } } }],
+            },
+          },
+        ],
+      },
+    })
+    const listener = { name: 'tls', port: 443, protocol: 'HTTPS', tls: { certificateRefs: [{ name: 'tls' }] } }
+    const objects = [
+      web,
+      ingress,
+      object('GatewayClass', 'ours', { spec: { controllerName: BUILD_DEFAULTS.controllerName } }),
+      object('Gateway', 'a/gw', { spec: { gatewayClassName: 'ours', listeners: [listener] } }),
+      object('HTTPRoute', 'a/web', {
+        spec: {
+          parentRefs: [{ name: 'gw' }],
+          hostnames: ['g.test'],
+          rules: [{ backendRefs: [{ name: 'web', port: 80 }] }],
+        },
+      }),
+    ]
+    const before = run(...objects, secret('a/tls', good.certPem, good.keyPem))
+    const hosts = ['*', 'g.test', 'i.test']
+    expect(before.ir.listeners[1]?.hosts.map(({ host }) => host)).toEqual(hosts)
+    const result = runAfter(before, [...objects, secret('a/tls', good.certPem, other.keyPem)])
+    expect(result.ir).toEqual(before.ir)
+    expect(result.findings).toEqual([
+      expect.objectContaining({
+        reason: 'SecretNotValid',
+        message: expect.stringMatching(
+          /^spec.tls\[0\]: Secret tls cannot be used: .*; the last valid certificate is still served$/,
+        ),
+      }),
+    ])
+    const status = result.statuses.find(({ kind }) => kind === 'Gateway')?.status as Gateway['status']
+    expect(
+      status?.listeners?.[0]?.conditions?.map(({ type, status: is, reason }) => `${type}=${is} ${reason}`),
+    ).toEqual([
+      'Accepted=True Accepted',
+      'ResolvedRefs=False InvalidCertificateRef',
+      'Conflicted=False NoConflicts',
+      'Programmed=True Programmed',
+    ])
   })
 
   it('of another namespace need a delegation', () => {
@@ -397,16 +541,45 @@ describe('Gateway API', () => {
     expect(routesOf(run(...all, grant).ir)).toEqual(['* prefix / → a/web/80+b/web/80'])
   })
 
-  it('redirects to the well-known port of another scheme, and keeps the port of the request otherwise', () => {
-    const redirect = (requestRedirect: object) => {
+  it('redirects to the port of the scheme or else of the listener, and keeps that of the request on the same host', () => {
+    const redirect = (requestRedirect: object, port = 80) => {
       const rules = [{ filters: [{ type: 'RequestRedirect', requestRedirect }] }]
-      const result = run(gatewayClass, gateway([http]), httpRoute('a/web', { rules }))
+      const result = run(gatewayClass, gateway([{ ...http, port }]), httpRoute('a/web', { rules }))
       const action = result.ir.listeners[0]?.hosts[0]?.routes[0]?.action
       return action?.kind === 'redirect' ? action.port : 'none'
     }
     expect(redirect({ scheme: 'https' })).toBe(443)
     expect(redirect({ scheme: 'https', port: 8443 })).toBe(8443)
-    expect(redirect({ hostname: 'y.test' })).toBeUndefined()
+    expect(redirect({ hostname: 'y.test' })).toBe(80)
+    expect(redirect({ hostname: 'y.test' }, 8080)).toBe(8080)
+    expect(redirect({}, 8080)).toBe(8080)
+    expect(redirect({})).toBeUndefined()
+  })
+
+  it('refuses control characters in what it would send, and says where', () => {
+    const filters: [filter: object, expected: string][] = [
+      [
+        { type: 'RequestRedirect', requestRedirect: { path: { type: 'ReplaceFullPath', replaceFullPath: '/a\nb' } } },
+        String.raw`spec.rules[0]: path "/a\nb" contains control characters`,
+      ],
+      [{ type: 'URLRewrite', urlRewrite: { hostname: 'x y' } }, 'spec.rules[0]: hostname "x y" is not a host name'],
+      [
+        { type: 'RequestHeaderModifier', requestHeaderModifier: { set: [{ name: 'x-a', value: 'a\r\nb: c' }] } },
+        'spec.rules[0]: header x-a: the value contains control characters',
+      ],
+    ]
+    for (const [filter, expected] of filters) {
+      const result = run(
+        web,
+        gatewayClass,
+        gateway([http]),
+        httpRoute('a/web', { rules: [{ ...backend, filters: [filter] }] }),
+      )
+      expect(routesOf(result.ir)).toEqual([])
+      const [parent] =
+        (result.statuses.find(({ kind }) => kind === 'HTTPRoute')?.status as HTTPRoute['status'])?.parents ?? []
+      expect(parent?.conditions?.[0]).toMatchObject({ status: 'False', reason: 'UnsupportedValue', message: expected })
+    }
   })
 
   it('prefers the older route among equal matches', () => {
@@ -533,6 +706,81 @@ describe('properties', () => {
     const { ir, statuses, findings } = run(...all)
     return JSON.stringify({ ir, statuses, findings })
   }
+
+  /** Each build follows the others; its result is that of new objects, which no build has seen. */
+  const checkSequence = (sequence: readonly (readonly Obj[])[], constant: readonly Obj[]): void => {
+    const parts = ({ ir, statuses, findings, refs }: ReturnType<typeof run>) =>
+      JSON.stringify({ ir, statuses, findings, refs: [...refs].toSorted() })
+    let before = run()
+    for (const some of sequence) {
+      // The last version of an object counts; versions of earlier builds come back.
+      const world = [...constant, ...new Map(some.map((each) => [`${each.kind} ${keyOf(each)}`, each])).values()]
+      const next = runAfter(before, world)
+      expect(parts(next)).toBe(parts(runAfter(before, structuredClone(world))))
+      before = next
+    }
+  }
+
+  it('a build after others is that of new objects, byte by byte', () => {
+    const policies = key.map((at) =>
+      object('BackendTLSPolicy', at, {
+        spec: {
+          targetRefs: [{ group: '', kind: 'Service', name: at.split('/')[1] }],
+          validation: { hostname: 'b.test', wellKnownCACertificates: 'System' },
+        },
+      }),
+    )
+    const pool = fc.array(fc.oneof(proxies, ingresses, services, httpRoutes, policies), { minLength: 5, maxLength: 25 })
+    const sequences = pool.chain((all) => fc.array(fc.shuffledSubarray(all), { minLength: 3, maxLength: 7 }))
+    fc.assert(fc.property(sequences, (sequence) => checkSequence(sequence, fixed)))
+  })
+
+  it('a build after others has their certificates only where the Secrets, hosts and delegations of now allow it', () => {
+    const secured = (at: string, fqdn: string, secretName: string) =>
+      rootProxy(at, fqdn, { virtualhost: { fqdn, tls: { secretName } } })
+    const ingress = (at: string, host: string, annotations: object) =>
+      object(
+        'Ingress',
+        at,
+        { spec: { tls: [{ secretName: 's', hosts: ['t.test'] }], rules: [{ host }] } },
+        { annotations },
+      )
+    const pool = [
+      secret('n1/s', good.certPem, good.keyPem),
+      secret('n1/s', other.certPem, other.keyPem),
+      secret('n1/s', good.certPem, other.keyPem),
+      secret('n2/s', other.certPem, other.keyPem),
+      secured('n1/p', 't.test', 's'),
+      secured('n2/p', 't.test', 'n1/s'),
+      secured('n2/q', 'u.test', 'n1/s'),
+      ingress('n1/i', 't.test', {}),
+      ingress('n2/i', 'v.test', { 'projectcontour.io/tls-minimum-protocol-version': '1.3' }),
+      object('TLSCertificateDelegation', 'n1/d', {
+        spec: { delegations: [{ secretName: 's', targetNamespaces: ['n2'] }] },
+      }),
+    ]
+    const sequences = fc.array(fc.shuffledSubarray(pool), { minLength: 4, maxLength: 12 })
+    const constant = [service('n1/web'), service('n2/web')]
+    fc.assert(
+      fc.property(sequences, (sequence) => checkSequence(sequence, constant)),
+      { numRuns: 200 },
+    )
+  })
+
+  it('a host whose objects did not change is the same object, and so is its status', () => {
+    const kept = [web, rootProxy('a/kept', 'kept.test')]
+    // Recorded by the second build that sees them.
+    run(...kept)
+    const before = run(...kept, rootProxy('a/changed', 'changed.test'))
+    const after = run(...kept, rootProxy('a/changed', 'changed.test', { includes: [] }))
+    const hostsOf = ({ ir }: typeof before) => ir.listeners[0]?.hosts.map(({ host }) => host)
+    expect(hostsOf(after)).toEqual(['changed.test', 'kept.test'])
+    expect(after.ir.listeners[0]?.hosts[1]).toBe(before.ir.listeners[0]?.hosts[1])
+    expect(after.ir.listeners[0]?.hosts[0]).not.toBe(before.ir.listeners[0]?.hosts[0])
+    expect(after.statuses.find(({ key: at }) => at === 'a/kept')).toBe(
+      before.statuses.find(({ key: at }) => at === 'a/kept'),
+    )
+  })
 
   it('the order of the objects changes no byte', () => {
     const shuffled = worlds.chain((all) =>

@@ -12,11 +12,11 @@ import { addHttpRoutes } from '../sources/gateway-api/http-route.ts'
 import { addGlobalIngresses } from '../sources/global-ingress.ts'
 import { gatewayIntents, readGateways, type ServedGateway } from '../sources/gateway-api/gateway.ts'
 import { ProxyBuilder } from '../sources/http-proxy/proxy-builder.ts'
-import { addIngresses, servedIngresses } from '../sources/ingress.ts'
+import { addIngresses, ingressIntent, servedIngresses } from '../sources/ingress.ts'
 import { addTlsRoutes } from '../sources/gateway-api/tls-route.ts'
 import { describeOrigin, Draft, type Finding } from './draft.ts'
 import { recordingReader, type BuildSettings, type Objects, type Refs } from './input.ts'
-import { identify, type StatusIntent } from './status-intent.ts'
+import type { StatusIntent } from './status-intent.ts'
 
 export interface Build {
   readonly ir: Ir
@@ -42,7 +42,7 @@ export function build(input: Objects, settings: BuildSettings): Build {
   const { statuses, ports } =
     settings.mode === 'global' ? { statuses: [], ports: [] } : addCluster(draft, objects, settings)
   if (settings.mode === 'global') addGlobalIngresses(draft, objects, settings)
-  const findings = draft.findings.toSorted((a, b) => compareTexts(JSON.stringify(a), JSON.stringify(b)))
+  const findings = sortBy(draft.findings, (finding) => JSON.stringify(finding))
   return { ir: draft.toIr(), statuses, findings, refs, ports }
 }
 
@@ -62,16 +62,20 @@ function addCluster(draft: Draft, objects: Objects, settings: BuildSettings): Pi
   proxies.reportConflicts()
   reportIngressConflicts(draft)
   const statuses = [
-    ...ingresses.map((ingress): StatusIntent => ({ kind: 'Ingress', ...identify(ingress), status: {} })),
+    ...ingresses.map(ingressIntent),
     ...proxies.intents(),
     ...gatewayIntents(objects, settings, gateways),
     ...routeStatuses,
     ...policies.intents(),
   ]
-    .map((intent) => ({ intent, name: `${intent.kind} ${intent.key}` }))
-    .toSorted((a, b) => compareTexts(a.name, b.name))
-    .map(({ intent }) => intent)
-  return { statuses, ports: portsOf(gateways) }
+  return { statuses: sortBy(statuses, ({ kind, key }) => `${kind} ${key}`), ports: portsOf(gateways) }
+}
+
+function sortBy<T>(list: readonly T[], textOf: (item: T) => string): T[] {
+  return list
+    .map((item) => ({ item, text: textOf(item) }))
+    .sort((a, b) => compareTexts(a.text, b.text))
+    .map(({ item }) => item)
 }
 
 function portsOf(gateways: readonly ServedGateway[]): GatewayPort[] {

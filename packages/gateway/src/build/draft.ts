@@ -94,6 +94,15 @@ export class Draft {
     return true
   }
 
+  /** As `setTls`; another termination of the host is reported by `conflict`. */
+  claimTls(host: string, tls: TlsTermination, conflict?: Finding): void {
+    if (!this.setTls(host, tls) && conflict !== undefined) this.report(conflict)
+  }
+
+  report(finding: Finding): void {
+    this.findings.push(finding)
+  }
+
   /** The first forwarding of a host stays; returns false if another one exists. */
   setTcp(host: string, tcp: TcpForwarding, listener: ListenerId = 'https'): boolean {
     const draft = this.#host(listener, host)
@@ -177,7 +186,33 @@ function rankOf(origin: Origin): number {
   }
 }
 
-function hostOf(host: string, { routes, tls, group, tcp, rateLimit }: HostDraft): VirtualHost {
+interface KnownHost {
+  readonly draft: HostDraft
+  readonly virtualHost: VirtualHost
+}
+
+/** Of the last build by the first route: a host with the same parts is the same object, also for xDS. */
+const knownHosts = new WeakMap<Route, KnownHost>()
+
+function hostOf(host: string, draft: HostDraft): VirtualHost {
+  const first = draft.routes.values().next().value
+  if (first === undefined) return newHost(host, draft)
+  const known = knownHosts.get(first)
+  if (known?.virtualHost.host === host && hasSameParts(known.draft, draft)) return known.virtualHost
+  const virtualHost = newHost(host, draft)
+  knownHosts.set(first, { draft, virtualHost })
+  return virtualHost
+}
+
+function hasSameParts(a: HostDraft, b: HostDraft): boolean {
+  if (a.tls !== b.tls || a.group !== b.group || a.tcp !== b.tcp || a.rateLimit !== b.rateLimit) return false
+  if (a.routes.size !== b.routes.size) return false
+  const others = b.routes.values()
+  for (const route of a.routes.values()) if (route !== others.next().value) return false
+  return true
+}
+
+function newHost(host: string, { routes, tls, group, tcp, rateLimit }: HostDraft): VirtualHost {
   return {
     host,
     routes: tcp === undefined ? [...routes.values()].sort(compareRoutes) : [],

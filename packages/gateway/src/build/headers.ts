@@ -4,10 +4,10 @@ import type { HeaderFilter } from '@seamark/kube/gateway-api'
 import type { Immutable } from '@seamark/kube/object'
 import type { HeaderMutation } from '../ir/model.ts'
 import { compareTexts } from '../ir/route-order.ts'
+import { headerValueFault, hostTextFault } from './wire-text.ts'
 
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-// eslint-disable-next-line no-control-regex
-const FORBIDDEN_IN_VALUES = /[\u0000-\u0008\u000A-\u001F\u007F]/
+/** A name of a header field. */
+export const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
 export interface HeadersResult {
   readonly mutation?: HeaderMutation
@@ -28,14 +28,14 @@ export function headersPolicy(
     if (set.has(key)) return { fault: `duplicate header addition: "${canonical(name)}"` }
     if (key === 'host') {
       if (!allowsHost) return { fault: `rewriting "Host" header is not supported` }
-      if (FORBIDDEN_IN_VALUES.test(value) || value === '')
-        return { fault: `invalid set header "Host": "${value}" is not a host name` }
+      const fault = hostTextFault(value)
+      if (fault !== undefined) return { fault: `invalid set header "Host": ${fault}` }
       host = escapeVariables(value, {})
       continue
     }
     if (!TOKEN.test(key)) return { fault: `invalid set header "${canonical(name)}": not a valid HTTP header name` }
-    if (FORBIDDEN_IN_VALUES.test(value))
-      return { fault: `invalid set header "${canonical(name)}": the value contains control characters` }
+    const fault = headerValueFault(value)
+    if (fault !== undefined) return { fault: `invalid set header "${canonical(name)}": ${fault}` }
     set.set(key, escapeVariables(value, constants))
   }
   const remove = new Set<string>()
@@ -71,7 +71,11 @@ function escapeVariables(value: string, constants: Readonly<Record<string, strin
   return result.replaceAll(/%(%REQ\(:?[\w-]+(?:\?:?[\w-]+)?\)(?::\d+)?%)%/g, '$1')
 }
 
-export function headerFilter(filter: Immutable<HeaderFilter>): HeaderMutation | undefined {
+export function headerFilter(filter: Immutable<HeaderFilter>): HeaderMutation | { readonly fault: string } | undefined {
+  for (const { name, value } of [...(filter.set ?? []), ...(filter.add ?? [])]) {
+    const fault = headerValueFault(value)
+    if (fault !== undefined) return { fault: `header ${name}: ${fault}` }
+  }
   const entries = (list: Immutable<HeaderFilter['set']>) =>
     new Map((list ?? []).filter(isUsable).map(({ name, value }) => [name.toLowerCase(), literal(value)]))
   const remove = new Set((filter.remove ?? []).filter((name) => TOKEN.test(name)).map((name) => name.toLowerCase()))
@@ -84,8 +88,8 @@ function literal(value: string): string {
   return value.replaceAll('%', '%%')
 }
 
-function isUsable({ name, value }: { readonly name: string; readonly value: string }): boolean {
-  return TOKEN.test(name) && name.toLowerCase() !== 'host' && !FORBIDDEN_IN_VALUES.test(value)
+function isUsable({ name }: { readonly name: string }): boolean {
+  return TOKEN.test(name) && name.toLowerCase() !== 'host'
 }
 
 function mutationOf(parts: {

@@ -4,12 +4,15 @@
  */
 import type { Immutable, Key, Kind, Obj } from '@seamark/kube/object'
 import type { ListenAddresses } from '../ir/listen-addresses.ts'
+import type { Certificate } from '../ir/model.ts'
 import { withoutNulls } from './nulls.ts'
 
 /** A consistent view of all objects; `Reader` of the runtime's caches is one. */
 export interface Objects {
   get<T extends Obj>(kind: Kind<T>, key: Key): Immutable<T> | undefined
   list<T extends Obj>(kind: Kind<T>): readonly Immutable<T>[]
+  /** The certificate that is served for a Secret now; it stays in use while the Secret is broken. @default none */
+  readonly served?: (secret: Key) => Certificate | undefined
 }
 
 export interface BuildSettings {
@@ -72,6 +75,7 @@ export function recordingReader(objects: Objects, refs: Set<string>): Objects {
       const found = objects.get(kind, key)
       return found === undefined ? undefined : withoutNulls(found)
     },
+    served: (secret) => objects.served?.(secret),
   }
 }
 

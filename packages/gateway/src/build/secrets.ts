@@ -11,6 +11,13 @@ import type { Certificate } from '../ir/model.ts'
 import { contentHash } from '../ir/names.ts'
 import type { Objects } from './input.ts'
 
+/** With both, the Secret is broken and the certificate that is served now stays in use. */
+export interface FoundCertificate {
+  readonly certificate?: Certificate
+  readonly fault?: string
+  readonly isForbidden?: boolean
+}
+
 export type Checked<T> = T | { readonly fault: string; readonly isForbidden?: boolean }
 
 /** `name` or `namespace/name`. */
@@ -19,7 +26,7 @@ export function secretKey(reference: string, namespace: string): string {
 }
 
 /** A certificate for objects in `namespace`; in another namespace it needs a TLSCertificateDelegation. */
-export function findCertificate(objects: Objects, key: string, namespace: string): Checked<Certificate> {
+export function findCertificate(objects: Objects, key: string, namespace: string): FoundCertificate {
   return isDelegated(objects, key, namespace) ? readCertificate(objects, key) : NOT_DELEGATED
 }
 
@@ -30,14 +37,22 @@ export function findCaBundle(objects: Objects, key: string, namespace: string): 
   return parseCaBundle(secretText(secret, 'ca.crt'))
 }
 
-/** Without a check of delegation: references of a Gateway are checked by ReferenceGrants. */
-export function readCertificate(objects: Objects, key: string): Checked<Certificate> {
+/**
+ * Without a check of delegation: references of a Gateway are checked by ReferenceGrants. A Secret that was deleted has no
+ * certificate; of one that is broken, the certificate that is served now is used.
+ */
+export function readCertificate(objects: Objects, key: string): FoundCertificate {
   const secret = objects.get(Secret, key)
   if (secret === undefined) return { fault: 'Secret not found' }
   let result = parsed.get(secret)
   if (result === undefined) parsed.set(secret, (result = parseCertificate(secret, key)))
-  return result
+  if (!('fault' in result)) return { certificate: result }
+  const certificate = objects.served?.(key)
+  return { fault: result.fault, ...(certificate !== undefined && { certificate }) }
 }
+
+/** The end of a message about a broken Secret. */
+export const STILL_SERVED = 'the last valid certificate is still served'
 
 const NOT_DELEGATED = { fault: 'Certificate delegation not permitted', isForbidden: true }
 
@@ -81,6 +96,11 @@ function parseCertificate(secret: Immutable<Secret>, key: string): Checked<Certi
     return { fault: `invalid TLS certificate: ${messageOf(error)}` }
   }
   return { name: `${key}/${contentHash(`${chain}\n${privateKey}`)}`, chain, key: privateKey }
+}
+
+/** Certificates by the key of their Secret: `Objects.served` of the next build. */
+export function certificatesBySecret(certificates: readonly Certificate[]): ReadonlyMap<string, Certificate> {
+  return new Map(certificates.map((each) => [each.name.slice(0, each.name.lastIndexOf('/')), each]))
 }
 
 /** The certificates of a PEM bundle, or why it cannot be used. */

@@ -115,8 +115,10 @@ const APP_PROTOCOLS: Readonly<Record<string, Cluster['protocol']>> = {
 export function protocolOf({ service, port }: ResolvedService): Cluster['protocol'] {
   if (port.appProtocol !== undefined && Object.hasOwn(APP_PROTOCOLS, port.appProtocol))
     return APP_PROTOCOLS[port.appProtocol] ?? 'http1'
+  const { annotations } = service.metadata
+  if (annotations === undefined) return 'http1'
   for (const protocol of ['h2', 'h2c', 'tls'] as const) {
-    const listed = service.metadata.annotations?.[`${PROTOCOL_ANNOTATION}${protocol}`]?.split(',') ?? []
+    const listed = annotations[`${PROTOCOL_ANNOTATION}${protocol}`]?.split(',') ?? []
     const names = listed.map((name) => name.trim())
     if (names.includes(String(port.port)) || (port.name !== undefined && names.includes(port.name))) return protocol
   }

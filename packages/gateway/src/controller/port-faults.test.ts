@@ -26,7 +26,8 @@ const built = (...ports: number[]) =>
 
 function statusOf(result: ReturnType<typeof built>, faults: PortFaults) {
   const statuses = withPortFaults(result.statuses, result.ports, faults)
-  const { conditions, listeners } = statuses.find(({ kind }) => kind === 'Gateway')?.status as unknown as GatewayStatus
+  const found = statuses.find(({ kind }) => kind === 'Gateway')
+  const { conditions, listeners } = (found?.status ?? {}) as unknown as GatewayStatus
   const text = (list: GatewayStatus['conditions']) =>
     list
       .filter(({ type }) => type === 'Accepted' || type === 'Programmed')

@@ -33,6 +33,7 @@ import {
 import { keyOf, type Immutable, type Key, type Kind, type Obj } from '@seamark/kube/object'
 import { build, type Build } from '../build/build.ts'
 import type { BuildSettings, Refs } from '../build/input.ts'
+import { certificatesBySecret } from '../build/secrets.ts'
 import { envoyDataPlane, type EnvoyDataPlaneOptions } from '../envoy/data-plane.ts'
 import type { ListenAddresses } from '../ir/listen-addresses.ts'
 import type { PortFaults } from '../proxy/fronts.ts'
@@ -136,7 +137,17 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
   mgr.aggregator(
     'gateway',
     { kinds: watchedKinds(settings.mode, () => refs), debounce: DEBOUNCE, leader: false },
-    (cache) => build({ get: (kind, key) => cache.get(kind, key), list: (kind) => cache.list(kind) }, settings),
+    (cache) => {
+      const served = certificatesBySecret(current?.ir.certificates ?? [])
+      return build(
+        {
+          get: (kind, key) => cache.get(kind, key),
+          list: (kind) => cache.list(kind),
+          served: (secret) => served.get(secret),
+        },
+        settings,
+      )
+    },
     async (built, context) => {
       refs = built.refs
       const names = built.ir.clusters.flatMap(({ upstream }) => (upstream.kind === 'endpoints' ? [upstream.name] : []))

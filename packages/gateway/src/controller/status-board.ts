@@ -13,18 +13,15 @@ interface Desired {
 
 export class StatusBoard {
   #desired: Desired = { intents: new Map(), findings: [] }
-  /** The decisions as text, to compare them with the next ones. */
-  #texts: ReadonlyMap<string, string> = new Map()
   #addresses: readonly LoadBalancerIngress[] = []
   #listener: ((keys: Iterable<string>) => void) | undefined
 
   /** The decisions of a build; keys whose decision differs from the last one are written. */
   publish(intents: readonly StatusIntent[], findings: readonly Finding[]): void {
-    const before = this.#texts
+    const { intents: before } = this.#desired
     const next = new Map(intents.map((intent) => [`${intent.kind} ${intent.key}`, intent]))
     this.#desired = { intents: next, findings }
-    this.#texts = new Map([...next].map(([key, intent]) => [key, JSON.stringify(intent)]))
-    this.#listener?.([...this.#texts].filter(([key, text]) => before.get(key) !== text).map(([key]) => key))
+    this.#listener?.([...next].filter(([key, intent]) => !isEqual(before.get(key), intent)).map(([key]) => key))
   }
 
   setAddresses(addresses: readonly LoadBalancerIngress[]): void {
@@ -47,4 +44,9 @@ export class StatusBoard {
     listener(this.#desired.intents.keys())
     return () => (this.#listener = undefined)
   }
+}
+
+/** Most decisions are the same object as before. */
+function isEqual(a: StatusIntent | undefined, b: StatusIntent): boolean {
+  return a === b || (a !== undefined && JSON.stringify(a) === JSON.stringify(b))
 }

@@ -253,9 +253,9 @@ describe('there and back', () => {
     const all = fc
       .tuple(proxySpec, proxySpec, proxySpec)
       .map(([root, one, two]) => [
-        proxy('n/root', { virtualhost: { fqdn: 'x.test' }, ...root } as never),
-        proxy('n/one', one as never),
-        proxy('n/two', two as never),
+        proxy('n/root', { virtualhost: { fqdn: 'x.test' }, ...root }),
+        proxy('n/one', one),
+        proxy('n/two', two),
       ])
     fc.assert(
       fc.property(all.map(plain), (proxies) => {

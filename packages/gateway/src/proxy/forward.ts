@@ -1,10 +1,12 @@
 /**
- * Forwards a request to a backend of its route: choice by weight, rewrites, header policies, timeout, retries, mirroring.
+ * Forwards a request to a backend of its route: choice by weight, rewrites, header policies, timeout, mirroring. Retries are
+ * decided in retries.ts.
  *
  * Guarantees: the response of one attempt only reaches the client; nothing is sent again after the first byte of a response;
  * a client that goes away ends the attempt; every path ends the response.
  */
 import { createHash, randomBytes } from 'node:crypto'
+import type { Http2ServerRequest } from 'node:http2'
 import type { LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Clock } from '@seamark/kube'
@@ -13,6 +15,7 @@ import { endpointKey, type Clusters, type ClusterState, type Endpoint } from './
 import { answer, endToEnd, forwardedHeaders, hasBody, writeHead, type Exchange } from './exchange.ts'
 import { expandVariables, mutateHeaders, type HeaderMap } from './header-variables.ts'
 import { findQuery } from './request-facts.ts'
+import { collectBody, Retries } from './retries.ts'
 import { rewritePath } from './rewrite.ts'
 import type { UpstreamCall, UpstreamResponse, Upstreams } from './upstream.ts'
 
@@ -26,9 +29,7 @@ export interface ForwardDeps {
 
 export type ForwardAction = Extract<Action, { kind: 'forward' }>
 
-/** Larger bodies are streamed and not sent again. */
-const MAX_REPLAYED_BYTES = 1_048_576
-const MAX_STALE_ATTEMPTS = 3
+const STREAM_TIMEOUT = 'stream timeout'
 
 export function forward(
   deps: ForwardDeps,
@@ -40,12 +41,21 @@ export function forward(
   const backend = chooseBackend(action, deps.random())
   if (backend === undefined) return answer(exchange.response, 500)
   const isRetrying = action.retry !== undefined && action.retry.count > 0
+  let forwarding: Forwarding | undefined
   if (!hasBody(exchange)) return start(undefined)
+  watchBody(deps.clock, exchange, action.idleTimeoutMs, () => {
+    const headers = exchange.isHttp2 ? {} : { connection: 'close' }
+    if (forwarding === undefined) answer(exchange.response, 408, STREAM_TIMEOUT, headers)
+    else forwarding.fail(408, STREAM_TIMEOUT, headers)
+  })
   if (!isRetrying && action.mirrors.length === 0) return start(exchange.request)
-  collect(exchange.request, start)
+  collectBody(exchange.request, start)
 
   function start(body: Readable | Buffer | undefined): void {
-    if (backend !== undefined) new Forwarding(deps, exchange, route, action, backend, extraResponseHeaders).run(body)
+    // The client may have been answered while its body was collected.
+    if (backend === undefined || exchange.response.writableEnded) return
+    forwarding = new Forwarding(deps, exchange, route, action, backend, extraResponseHeaders)
+    forwarding.run(body)
   }
 }
 
@@ -56,18 +66,15 @@ class Forwarding {
   readonly #action: ForwardAction
   readonly #backend: Backend
   readonly #extra: HeaderMap
+  readonly #retries: Retries
   #call: UpstreamCall | undefined
   #state: ClusterState | undefined
-  #attempt = 0
-  /** On kept connections that were closed. Retries are for what happens on a new connection. */
-  #staleAttempts = 0
   #isFinished = false
   #cancelTimeout: (() => void) | undefined
   #cancelTry: (() => void) | undefined
   #setCookie: string | undefined
   /** Decrements the counters of the attempt that runs; called when its response has ended. */
   #release: (() => void) | undefined
-  #endRetry: (() => void) | undefined
 
   constructor(
     deps: ForwardDeps,
@@ -83,14 +90,21 @@ class Forwarding {
     this.#action = action
     this.#backend = backend
     this.#extra = extra
+    this.#retries = new Retries(action.retry, () => this.#state)
   }
 
   run(body: Readable | Buffer | undefined): void {
     const { response } = this.#exchange
     const { timeoutMs } = this.#action
-    if (timeoutMs > 0)
-      this.#cancelTimeout = this.#deps.clock.after(timeoutMs, () => this.#fail(504, 'upstream request timeout'))
-    response.on('close', () => this.#finish())
+    // The time of the response begins when the request is complete, however long its body takes.
+    if (timeoutMs > 0) {
+      if (body === undefined || Buffer.isBuffer(body)) this.#startTimeout(timeoutMs)
+      else body.once('end', () => this.#startTimeout(timeoutMs))
+    }
+    response.on('close', () => {
+      this.#retries.end()
+      this.#finish()
+    })
     const headers = upstreamHeaders(this.#exchange, this.#route, this.#action, this.#backend)
     this.#mirror(headers, body)
     this.#send(headers, body, undefined)
@@ -103,7 +117,7 @@ class Forwarding {
     const state = clusters.get(this.#backend.cluster) ?? this.#state
     this.#state = state
     const endpoint = state === undefined ? undefined : clusters.pick(state, this.#hash(), failed)
-    if (state === undefined || endpoint === undefined) return this.#fail(503, 'no healthy upstream')
+    if (state === undefined || endpoint === undefined) return this.fail(503, 'no healthy upstream')
     const admitted = admit(state, () => {
       // The client of a request that waited may be gone; the next one gets the connection.
       if (this.#isFinished) state.waiting.shift()?.()
@@ -111,11 +125,10 @@ class Forwarding {
     })
     if (admitted === 'waiting') return
     if (admitted === 'overflow')
-      return this.#fail(503, 'upstream connect error or disconnect/reset before headers. reset reason: overflow')
+      return this.fail(503, 'upstream connect error or disconnect/reset before headers. reset reason: overflow')
     this.#release = occupy(state, endpoint)
-    const { perTryTimeoutMs } = this.#action.retry ?? {}
+    const { perTryTimeoutMs } = this.#retries
     const path = `${rewritePath(this.#action.rewrite, this.#route.match.path, facts.path)}${facts.search}`
-    const again = (): boolean => this.#retry(headers, body, endpoint)
     this.#call = upstreams.send(
       state.cluster,
       endpoint,
@@ -124,23 +137,17 @@ class Forwarding {
         onResponse: (response) => {
           this.#cancelTry?.()
           if (this.#isFinished) return void response.body.destroy()
-          if (this.#isRetriable(response.status)) {
-            this.#endAttempt()
-            if (again()) return void response.body.resume().on('error', () => undefined)
-          }
-          this.#respond(response)
+          if (!this.#retries.take(response.status, body)) return this.#respond(response)
+          this.#endAttempt()
+          response.body.resume().on('error', () => undefined)
+          this.#send(headers, body, endpoint)
         },
         onError: (error, isStale) => {
           this.#endAttempt()
           if (this.#isFinished) return
-          // The backend closed a kept connection just when it was used: the request was not processed.
-          const isReplayable = body === undefined || Buffer.isBuffer(body)
-          if (isStale && isReplayable && isIdempotent(facts.method) && this.#staleAttempts < MAX_STALE_ATTEMPTS) {
-            this.#staleAttempts++
-            return this.#send(headers, body, undefined)
-          }
-          if (this.#isRetriable('reset') && again()) return
-          this.#fail(503, `upstream connect error or disconnect/reset before headers: ${errorCode(error)}`)
+          if (isStale && this.#retries.takeStale(facts.method, body)) return this.#send(headers, body, undefined)
+          if (this.#retries.take('reset', body)) return this.#send(headers, body, endpoint)
+          this.fail(503, `upstream connect error or disconnect/reset before headers: ${errorCode(error)}`)
         },
       },
     )
@@ -148,55 +155,14 @@ class Forwarding {
       this.#cancelTry = clock.after(perTryTimeoutMs, () => {
         this.#call?.cancel()
         this.#endAttempt()
-        if (!(this.#isRetriable(504) && again())) this.#fail(504, 'upstream request timeout')
+        if (this.#retries.take(504, body)) this.#send(headers, body, endpoint)
+        else this.fail(504, 'upstream request timeout')
       })
   }
 
-  /** False if no attempt is left or the body is gone. */
-  #retry(headers: HeaderMap, body: Readable | Buffer | undefined, failed: Endpoint): boolean {
-    const { retry } = this.#action
-    if (retry === undefined || this.#attempt >= retry.count) return false
-    if (body !== undefined && !Buffer.isBuffer(body)) return false
-    const state = this.#state
-    const { maxRetries } = state?.cluster.circuitBreakers ?? {}
-    const isFirst = this.#endRetry === undefined
-    if (isFirst && state !== undefined && maxRetries !== undefined && state.retrying >= maxRetries) return false
-    this.#attempt++
-    if (state !== undefined) this.#countRetry(state)
-    this.#send(headers, body, failed)
-    return true
-  }
-
-  /** A request counts once, from its first retry to its end. */
-  #countRetry(state: ClusterState): void {
-    if (this.#endRetry !== undefined) return
-    state.retrying++
-    this.#endRetry = () => void state.retrying--
-    this.#exchange.response.once('close', () => this.#endRetry?.())
-  }
-
-  #isRetriable(outcome: number | 'reset'): boolean {
-    const { retry } = this.#action
-    if (retry === undefined) return false
-    return retry.on.some((condition) => {
-      switch (condition) {
-        case '5xx':
-          return outcome === 'reset' || (outcome >= 500 && outcome < 600)
-        case 'gateway-error':
-          return outcome === 'reset' || outcome === 502 || outcome === 503 || outcome === 504
-        case 'connect-failure':
-        case 'reset':
-        case 'reset-before-request':
-        case 'refused-stream':
-          return outcome === 'reset'
-        case 'retriable-4xx':
-          return outcome === 409
-        case 'retriable-status-codes':
-          return outcome !== 'reset' && retry.statusCodes.includes(outcome)
-        default:
-          return false
-      }
-    })
+  #startTimeout(ms: number): void {
+    if (!this.#isFinished)
+      this.#cancelTimeout = this.#deps.clock.after(ms, () => this.fail(504, 'upstream request timeout'))
   }
 
   #respond({ status, headers: received, body, trailers }: UpstreamResponse): void {
@@ -228,13 +194,14 @@ class Forwarding {
     this.#call = { cancel: () => void body.destroy() }
   }
 
-  #fail(status: number, message: string): void {
+  /** Ends the attempt and answers the client. */
+  fail(status: number, message: string, headers: HeaderMap = {}): void {
     if (this.#isFinished) return
     this.#isFinished = true
     this.#cancelTimeout?.()
     this.#endAttempt()
     this.#call?.cancel()
-    answer(this.#exchange.response, status, message)
+    answer(this.#exchange.response, status, message, headers)
   }
 
   /** The response ended or its client went away. */
@@ -362,23 +329,23 @@ function occupy(state: ClusterState, endpoint: Endpoint): () => void {
   }
 }
 
-/** Reads a body that may have to be sent again; one that is too large is passed on as a stream. */
-function collect(request: Readable, then: (body: Buffer | Readable) => void): void {
-  const chunks: Buffer[] = []
-  let size = 0
-  const onData = (chunk: Buffer) => {
-    chunks.push(chunk)
-    size += chunk.length
-    if (size <= MAX_REPLAYED_BYTES) return
-    request.off('data', onData)
-    request.off('end', onEnd)
-    request.pause()
-    request.unshift(Buffer.concat(chunks))
-    then(request)
+/** Calls `stop` when a client sends nothing of the rest of its body for so long. */
+function watchBody(clock: Clock, { request, isHttp2 }: Exchange, ms: number, stop: () => void): void {
+  if (ms === 0) return
+  if (isHttp2) {
+    const { stream } = request as Http2ServerRequest
+    stream.setTimeout(ms, stop)
+    request.once('end', () => stream.setTimeout(0))
+    return
   }
-  const onEnd = () => then(Buffer.concat(chunks))
-  request.on('data', onData)
-  request.on('end', onEnd)
+  let read = request.socket.bytesRead
+  let cancel = clock.after(ms, check)
+  function check(): void {
+    if (request.socket.bytesRead === read) return stop()
+    read = request.socket.bytesRead
+    cancel = clock.after(ms, check)
+  }
+  for (const event of ['end', 'close']) request.once(event, () => cancel())
 }
 
 /** Ends both sides when nothing was received for so long. */
@@ -410,10 +377,6 @@ function cookieOf(header: string | undefined, name: string): string | undefined 
 function shadowHost(authority: string): string {
   const colon = authority.lastIndexOf(':')
   return colon > 0 ? `${authority.slice(0, colon)}-shadow${authority.slice(colon)}` : `${authority}-shadow`
-}
-
-function isIdempotent(method: string): boolean {
-  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS' || method === 'PUT' || method === 'DELETE'
 }
 
 function errorCode(error: Error): string {

@@ -5,7 +5,7 @@
  * Guarantees: a listener that is removed accepts no new connection and closes no established one.
  */
 import type { AddressInfo, Server } from 'node:net'
-import { messageOf, sleep, type Clock } from '@seamark/kube'
+import { messageOf, poll, type Clock } from '@seamark/kube'
 import { formatAddress, type ListenAddress, type ListenerId } from '../ir/listen-addresses.ts'
 
 export interface FrontsOptions {
@@ -91,25 +91,28 @@ export class Fronts {
   }
 
   async #keepTrying(id: ListenerId, front: Front, address: ListenAddress, markTried: () => void): Promise<void> {
-    const { server, ending } = front
-    while (!ending.signal.aborted) {
-      try {
-        front.address = await bind(server, address)
-        if (this.#faults.delete(id)) this.#options.onFaults(this.#faults)
-        break
-      } catch (error) {
-        if (ending.signal.aborted) break
-        const fault = describeFault(error, address)
-        const isNew = this.#faults.get(id) !== fault
-        this.#faults.set(id, fault)
-        if (isNew) this.#options.onFaults(this.#faults)
-        markTried()
-        await sleep(this.#options.clock, RETRY_MS, ending.signal)
-      }
-    }
+    const { signal } = front.ending
+    const attempt = async () => this.#tryToBind(id, front, address).finally(markTried)
+    await poll(attempt, { clock: this.#options.clock, intervalMs: RETRY_MS, signal })
     markTried()
     // Removed while it was being bound.
-    if (ending.signal.aborted) this.#closeLater(server)
+    if (signal.aborted) this.#closeLater(front.server)
+  }
+
+  /** Undefined: the address cannot be bound now. */
+  async #tryToBind(id: ListenerId, front: Front, address: ListenAddress): Promise<ListenAddress | undefined> {
+    try {
+      front.address = await bind(front.server, address)
+      if (this.#faults.delete(id)) this.#options.onFaults(this.#faults)
+      return front.address
+    } catch (error) {
+      if (front.ending.signal.aborted) return undefined
+      const fault = describeFault(error, address)
+      const isNew = this.#faults.get(id) !== fault
+      this.#faults.set(id, fault)
+      if (isNew) this.#options.onFaults(this.#faults)
+      return undefined
+    }
   }
 
   #closeLater(server: Server): void {
@@ -132,17 +135,14 @@ async function bind(server: Server, { host, port }: ListenAddress): Promise<List
   return { host: address.address, port: address.port }
 }
 
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'is in use by another process',
+  EACCES: 'cannot be bound without the capability CAP_NET_BIND_SERVICE',
+  EADDRNOTAVAIL: 'is not an address of this machine',
+}
+
 function describeFault(error: unknown, address: ListenAddress): string {
-  const { code } = error as NodeJS.ErrnoException
-  const at = formatAddress(address)
-  switch (code) {
-    case 'EADDRINUSE':
-      return `${at} is in use by another process`
-    case 'EACCES':
-      return `${at} cannot be bound without the capability CAP_NET_BIND_SERVICE`
-    case 'EADDRNOTAVAIL':
-      return `${at} is not an address of this machine`
-    default:
-      return `${at} cannot be bound: ${messageOf(error)}`
-  }
+  const { code = '' } = error as NodeJS.ErrnoException
+  const reason = REASONS[code] ?? `cannot be bound: ${messageOf(error)}`
+  return `${formatAddress(address)} ${reason}`
 }

@@ -4,7 +4,7 @@ import { matchKey } from '../ir/route-order.ts'
 import type { Listener, Route } from '../ir/model.ts'
 import { answer, readExchange, serverNameOf, type Exchange, type ProxyRequest, type ProxyResponse } from './exchange.ts'
 import { chooseBackend, forward, upstreamHeaders, type ForwardDeps } from './forward.ts'
-import { expandVariables, mutateHeaders, type HeaderMap } from './header-variables.ts'
+import { expandVariables, mutateHeaders, octetsOf, type HeaderMap } from './header-variables.ts'
 import { applyCors, type RateLimits } from './local-policy.ts'
 import { locationOf, rewritePath } from './rewrite.ts'
 import type { HostTable, ListenerTable } from './route-table.ts'
@@ -41,7 +41,7 @@ export function handleRequest(
       response,
       limited.status,
       'local_rate_limited',
-      Object.fromEntries(limited.headers.map((each) => [each.name, each.value])),
+      Object.fromEntries(limited.headers.map((each) => [each.name, octetsOf(each.value)])),
     )
   const cors = route.cors === undefined ? undefined : applyCors(route.cors, facts)
   if (cors?.isPreflight === true) return answer(response, 200, '', cors.headers)

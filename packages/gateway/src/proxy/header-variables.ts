@@ -14,7 +14,8 @@ export interface RequestVariables {
 
 const VARIABLE = /%(?:%|REQ\((:?[\w-]+)(?:\?(:?[\w-]+))?\)(?::(\d+))?%|([A-Z_]+)%)/g
 
-export function expandVariables(value: string, request: RequestVariables): string {
+export function expandVariables(policy: string, request: RequestVariables): string {
+  const value = octetsOf(policy)
   if (!value.includes('%')) return value
   return value.replaceAll(VARIABLE, (whole, name: string, other: string, length: string, variable: string) => {
     if (whole === '%%') return '%'
@@ -24,6 +25,12 @@ export function expandVariables(value: string, request: RequestVariables): strin
     }
     return variableOf(variable, request) ?? whole
   })
+}
+
+/** Header fields are octets: Node has one character for each. A text of an object is sent as UTF-8, as Envoy sends it. */
+export function octetsOf(text: string): string {
+  // eslint-disable-next-line no-control-regex
+  return /^[\u0000-\u007F]*$/.test(text) ? text : Buffer.from(text).toString('latin1')
 }
 
 function headerOf(name: string, facts: RequestFacts): string | undefined {

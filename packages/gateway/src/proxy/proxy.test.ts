@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createServer, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import { connect, type AddressInfo, type Server } from 'node:net'
@@ -23,12 +24,21 @@ async function listen(server: Server): Promise<Endpoint> {
 
 interface TestBackend extends Endpoint {
   readonly seen: { url: string; headers: IncomingHttpHeaders; body: string; method: string }[]
+  /** How many requests began. */
+  readonly begun: () => number
+  /** How many requests ended before they were complete. */
+  readonly aborted: () => number
 }
 
 async function backend(behave: Behaviour = (_request, respond) => respond(200)): Promise<TestBackend> {
   const seen: TestBackend['seen'] = []
+  let [begun, aborted] = [0, 0]
   const server = createServer((request, response) => {
     let text = ''
+    begun++
+    request.on('close', () => {
+      if (!request.complete) aborted++
+    })
     request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
     request.on('end', () => {
       seen.push({ url: request.url ?? '', headers: request.headers, body: text, method: request.method ?? '' })
@@ -44,7 +54,7 @@ async function backend(behave: Behaviour = (_request, respond) => respond(200)):
   })
   const at = await listen(server)
   cleanups.push(async () => server.closeAllConnections())
-  return { ...at, seen }
+  return { ...at, seen, begun: () => begun, aborted: () => aborted }
 }
 
 type Forward = Extract<Action, { kind: 'forward' }>
@@ -229,20 +239,41 @@ describe('the built-in proxy', () => {
     expect((await ask(port, '/older')).status).toBe(404)
   })
 
-  it('redirects with the port of the Host, and to HTTPS before the action', async () => {
-    const redirect: Action = { kind: 'redirect', status: 302, host: 'y.test', path: { kind: 'full', value: '/there' } }
+  it('redirects with the port of the Host unless it names a host or a port, and to HTTPS before the action', async () => {
+    const at = (value: string) => ({ match: { path: { kind: 'prefix' as const, value }, headers: [], query: [] } })
+    const there = { kind: 'full', value: '/there' } as const
     const { port } = await start(
       irOf([
-        route(redirect, { match: { path: { kind: 'prefix', value: '/r' }, headers: [], query: [] } }),
+        route({ kind: 'redirect', status: 302, host: 'y.test', path: there }, at('/host')),
+        route({ kind: 'redirect', status: 302, path: there }, at('/path')),
+        route({ kind: 'redirect', status: 302, host: 'y.test', port: 80 }, at('/default')),
+        route({ kind: 'redirect', status: 302, port: 8443 }, at('/port')),
         route({ kind: 'direct', status: 418, body: 'tea' }, { upgradesToHttps: true }),
       ]),
       {},
     )
     const location = async (path: string, host: string) =>
       (await ask(port, path, { headers: { host } })).headers.location
-    expect(await location('/r?x=1', 'x.test:8080')).toBe('http://y.test:8080/there?x=1')
+    expect(await location('/host?x=1', 'x.test:8080')).toBe('http://y.test/there?x=1')
+    expect(await location('/path?x=1', 'x.test:8080')).toBe('http://x.test:8080/there?x=1')
+    expect(await location('/path', 'x.test:80')).toBe('http://x.test:80/there')
+    expect(await location('/default', 'x.test:8080')).toBe('http://y.test/default')
+    expect(await location('/port', 'x.test:8080')).toBe('http://x.test:8443/port')
     expect(await location('/s', 'x.test:80')).toBe('https://x.test/s')
     expect(await location('/s', 'x.test:8080')).toBe('https://x.test:8080/s')
+  })
+
+  it('sends texts of policies as UTF-8, whatever their characters', async () => {
+    const one = await backend()
+    const mutation = { set: [{ name: 'x-text', value: 'é→' }], add: [], remove: [] }
+    const { port } = await start(
+      irOf([route(forwardTo(['one']), { requestHeaders: mutation, responseHeaders: mutation })]),
+      { one: [one] },
+    )
+    const answer = await ask(port)
+    const utf8 = (text: unknown) => Buffer.from(String(text), 'latin1').toString()
+    expect(utf8(one.seen[0]?.headers['x-text'])).toBe('é→')
+    expect(utf8(answer.headers['x-text'])).toBe('é→')
   })
 
   it('retries failures on another endpoint, with the body, and not more often than allowed', async () => {
@@ -423,6 +454,20 @@ describe('the built-in proxy', () => {
     ['bare line feeds', 'GET / HTTP/1.1\nhost: x.test\nx: y\n\n'],
     ['two hosts', 'GET / HTTP/1.1\r\nhost: x.test\r\nhost: y.test\r\n\r\n'],
     ['no host', 'GET / HTTP/1.1\r\n\r\n'],
+    [
+      'a coding twice',
+      'POST / HTTP/1.1\r\nhost: x.test\r\ntransfer-encoding: chunked\r\ntransfer-encoding: identity\r\n\r\n0\r\n\r\n',
+    ],
+    [
+      'a coding that only looks like chunked',
+      'POST / HTTP/1.1\r\nhost: x.test\r\ntransfer-encoding: xchunked\r\n\r\n0\r\n\r\n',
+    ],
+    ['a length that is no number', 'POST / HTTP/1.1\r\nhost: x.test\r\ncontent-length: +3\r\n\r\nabc'],
+    [
+      'a size of a chunk that is no number',
+      'POST / HTTP/1.1\r\nhost: x.test\r\ntransfer-encoding: chunked\r\n\r\n0x3\r\nabc\r\n0\r\n\r\n',
+    ],
+    ['a bare carriage return', 'GET / HTTP/1.1\r\nhost: x.test\r\na: b\rc: d\r\n\r\n'],
     ['a null in a field', 'GET / HTTP/1.1\r\nhost: x.test\r\na: b\0c\r\n\r\n'],
   ])('refuses a request with %s, and forwards nothing of it', async (_name, octets) => {
     const one = await backend()
@@ -447,6 +492,56 @@ describe('the built-in proxy', () => {
     expect(await raw(port, `GET / HTTP/1.1\r\nhost: x.test\r\nx: ${'y'.repeat(70_000)}\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 431/,
     )
+  })
+
+  it('passes bodies on that are too large to be sent again, whatever the policy of the route', async () => {
+    const failing = await backend((_request, respond) => respond(503))
+    const action = forwardTo(['one'], { retry: { count: 3, on: ['5xx'], statusCodes: [] } })
+    const { port } = await start(irOf([route(action)]), { one: [failing] })
+    const body = 'x'.repeat(3 * 1_048_576)
+    expect((await ask(port, '/', { method: 'POST', body })).status).toBe(503)
+    expect(failing.seen.map((each) => each.body.length)).toEqual([body.length])
+    expect((await ask(port, '/', { method: 'POST', body: 'small' })).status).toBe(503)
+    expect(failing.seen).toHaveLength(5)
+  })
+
+  it('counts the timeout of a response from the end of the request', async () => {
+    const clock = manualClock()
+    const one = await backend((request, respond) => respond(200, {}, request.text))
+    const { port } = await start(irOf([route(forwardTo(['one'], { timeoutMs: 100 }))]), { one: [one] }, { clock })
+    const socket = connect({ host: '127.0.0.1', port })
+    cleanups.push(async () => void socket.destroy())
+    let text = ''
+    socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+    socket.write('POST / HTTP/1.1\r\nhost: x.test\r\ncontent-length: 4\r\nconnection: close\r\n\r\nab')
+    await expect.poll(() => one.begun()).toBe(1)
+    clock.advance(1_000)
+    socket.write('cd')
+    await expect.poll(() => text).toMatch(/^HTTP\/1\.1 200 .*abcd/s)
+  })
+
+  it.each([
+    ['streamed', {}],
+    ['kept for a retry', { retry: { count: 1, on: ['5xx'], statusCodes: [] } }],
+  ])('answers 408 to a client that stops in the middle of a body that is %s', async (_name, policy) => {
+    const clock = manualClock()
+    const one = await backend()
+    const action = forwardTo(['one'], { idleTimeoutMs: 100, ...policy })
+    const { port } = await start(irOf([route(action)]), { one: [one] }, { clock })
+    const socket = connect({ host: '127.0.0.1', port })
+    let text = ''
+    socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+    const closed = once(socket, 'close')
+    const head = 'POST / HTTP/1.1\r\nhost: x.test\r\ncontent-length: 4\r\n\r\n'
+    socket.write(`${head}ab`)
+    await expect.poll(() => clock.pending()).toBeGreaterThan(0)
+    // Octets that arrived since the last look count.
+    clock.advance(100)
+    clock.advance(100)
+    await closed
+    expect(text).toMatch(/^HTTP\/1\.1 408 /)
+    expect(one.seen).toEqual([])
+    await expect.poll(() => one.aborted()).toBe(one.begun())
   })
 
   it('ends the request to the backend when the client goes away', async () => {
@@ -476,6 +571,7 @@ function manualClock() {
       timers.add(timer)
       return () => void timers.delete(timer)
     },
+    pending: () => timers.size,
     advance(ms: number) {
       now += ms
       for (const timer of timers) {
@@ -500,6 +596,18 @@ describe('HTTP/2 without TLS', () => {
     let text = ''
     for await (const chunk of stream.setEncoding('utf8')) text += String(chunk)
     expect(text).toBe('POST /a body')
+  })
+
+  it('answers 408 to a client that stops in the middle of a body', async () => {
+    const one = await backend()
+    const { port } = await start(irOf([route(forwardTo(['one'], { idleTimeoutMs: 20 }))]), { one: [one] })
+    const session = connectHttp2(`http://127.0.0.1:${port}`)
+    cleanups.push(async () => session.destroy())
+    const stream = session.request({ ':method': 'POST', ':authority': 'x.test' }, { endStream: false })
+    stream.on('error', () => undefined)
+    stream.write('ab')
+    const [headers] = (await once(stream, 'response')) as [Record<string, unknown>]
+    expect(headers[':status']).toBe(408)
   })
 
   it('is not confused with a method of HTTP/1.1 that starts alike and arrives in pieces', async () => {

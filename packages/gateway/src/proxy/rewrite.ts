@@ -19,7 +19,10 @@ export function rewritePath(rewrite: PathRewrite | undefined, match: PathMatch, 
 
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { http: 80, https: 443 }
 
-/** The Location of a redirect. The port of the request's Host is kept unless the redirect names one. */
+/**
+ * The Location of a redirect. Without a port of its own it keeps the port of the request's Host, unless it names another
+ * host; the default port of the scheme is left out of a port that the redirect names.
+ */
 export function locationOf(
   redirect: Omit<Extract<Action, { kind: 'redirect' }>, 'kind' | 'status'>,
   match: PathMatch,
@@ -28,11 +31,16 @@ export function locationOf(
 ): string {
   const before = isTls ? 'https' : 'http'
   const scheme = redirect.scheme ?? before
-  const given = redirect.port ?? portOf(authority, host)
-  // The default port of the old scheme would be wrong for the new one.
-  const port = redirect.port === undefined && scheme !== before && given === DEFAULT_PORTS[before] ? undefined : given
-  const suffix = port === undefined || port === DEFAULT_PORTS[scheme] ? '' : `:${port}`
+  const port = redirect.port ?? (redirect.host === undefined ? keptPort(authority, host, before, scheme) : undefined)
+  const isImplied = port === undefined || (redirect.port !== undefined && port === DEFAULT_PORTS[scheme])
+  const suffix = isImplied ? '' : `:${port}`
   return `${scheme}://${redirect.host ?? host}${suffix}${rewritePath(redirect.path, match, path)}${search}`
+}
+
+/** The default port of the old scheme would be wrong for the new one. */
+function keptPort(authority: string, host: string, before: string, scheme: string): number | undefined {
+  const port = portOf(authority, host)
+  return scheme !== before && port === DEFAULT_PORTS[before] ? undefined : port
 }
 
 function portOf(authority: string, host: string): number | undefined {

@@ -10,7 +10,10 @@ interface Classified extends Obj {
 
 export function isServedClass(object: Immutable<Classified>, settings: BuildSettings): boolean {
   const { annotations } = object.metadata
-  const annotated = ANNOTATIONS.map((name) => annotations?.[name]).find((value) => value !== undefined && value !== '')
+  const annotated =
+    annotations === undefined
+      ? undefined
+      : ANNOTATIONS.map((name) => annotations[name]).find((value) => value !== undefined && value !== '')
   const name = annotated ?? object.spec?.ingressClassName ?? ''
   return name === '' ? settings.servesUnclassified : settings.ingressClassNames.includes(name)
 }

@@ -4,12 +4,14 @@
  */
 import { Ingress, messageOf } from '@seamark/kube'
 import type { IngressBackend } from '@seamark/kube'
-import { keyOf, type Immutable } from '@seamark/kube/object'
+import type { Immutable } from '@seamark/kube/object'
 import { parseGoDuration, parseTimeout } from '../build/durations.ts'
-import { originOf, type Draft } from '../build/draft.ts'
+import { originOf, type Draft, type Finding } from '../build/draft.ts'
 import { compareAge, type BuildSettings, type Objects } from '../build/input.ts'
-import { findCertificate, secretKey } from '../build/secrets.ts'
+import { findCertificate, secretKey, STILL_SERVED } from '../build/secrets.ts'
 import { clusterOf, protocolOf, resolveService } from '../build/services.ts'
+import { runStep, type DraftSink, type StepRecords, type StepTarget } from '../build/step.ts'
+import { identify, type StatusIntent } from '../build/status-intent.ts'
 import type { Action, PathMatch, Retry, TlsVersion } from '../ir/model.ts'
 import { regexFault } from '../ir/regex.ts'
 import { isServedClass } from './ingress-class.ts'
@@ -22,6 +24,15 @@ export function servedIngresses(objects: Objects, settings: BuildSettings): Immu
     .toSorted(compareAge)
 }
 
+const intents = new WeakMap<Immutable<Ingress>, StatusIntent>()
+
+/** An Ingress has addresses and no conditions: its status is the same object in every build. */
+export function ingressIntent(ingress: Immutable<Ingress>): StatusIntent {
+  let intent = intents.get(ingress)
+  if (intent === undefined) intents.set(ingress, (intent = { kind: 'Ingress', ...identify(ingress), status: {} }))
+  return intent
+}
+
 /** What a route does with its requests. */
 export type BackendResolver = (
   ingress: Immutable<Ingress>,
@@ -29,17 +40,25 @@ export type BackendResolver = (
   route: { readonly host: string; readonly path: PathMatch; readonly at: string },
 ) => Action
 
+/** Shared: a cluster has thousands of routes. */
+const NONE: readonly never[] = []
+
+const records: StepRecords<StepTarget> = new WeakMap()
+
 export function addIngresses(
   draft: Draft,
   objects: Objects,
   settings: BuildSettings,
   ingresses: readonly Immutable<Ingress>[],
 ): void {
-  const resolve: BackendResolver = (ingress, backend, { path, at }) =>
-    forward(draft, objects, settings, ingress, backend, path, at)
+  const target = { draft }
   for (const ingress of ingresses) {
     try {
-      addIngress(draft, objects, ingress, resolve)
+      runStep(records, ingress, { objects, settings, target }, (step) => {
+        addIngress(step, step, ingress, (_ingress, backend, { path, at }) =>
+          forward(step, step, settings, ingress, backend, path, at),
+        )
+      })
     } catch (error) {
       report(draft, ingress, 'Unreadable', `the object cannot be read: ${messageOf(error)}; it is not served`)
     }
@@ -51,7 +70,7 @@ export function addIngresses(
  * @param owns whether it may serve a host; rules for others are left out
  */
 export function addIngress(
-  draft: Draft,
+  draft: DraftSink,
   objects: Objects,
   ingress: Immutable<Ingress>,
   resolve: BackendResolver,
@@ -68,7 +87,7 @@ export function addIngress(
     if (!owns(host)) return
     const extra = singleLabelMatch(host)
     const route = {
-      match: { path, headers: extra === undefined ? [] : [extra], query: [] },
+      match: { path, headers: extra === undefined ? NONE : [extra], query: NONE },
       action: resolve(ingress, backend, { host, path, at }),
       upgradesToHttps: isForced,
       origin: originOf('Ingress', ingress, at),
@@ -109,7 +128,7 @@ export function addIngress(
 }
 
 function addTls(
-  draft: Draft,
+  draft: DraftSink,
   objects: Objects,
   ingress: Immutable<Ingress>,
   owns: (host: string) => boolean,
@@ -119,12 +138,14 @@ function addTls(
   for (const [index, { secretName = '', hosts: names = [] }] of (ingress.spec?.tls ?? []).entries()) {
     const at = `spec.tls[${index}]`
     if (secretName === '') continue
-    const certificate = findCertificate(objects, secretKey(secretName, namespace), namespace)
-    if ('fault' in certificate) {
-      const message = `${at}: Secret ${secretName} cannot be used: ${certificate.fault}; its hosts are not served over HTTPS`
-      report(draft, ingress, certificate.isForbidden === true ? 'DelegationNotPermitted' : 'SecretNotValid', message)
-      continue
+    const found = findCertificate(objects, secretKey(secretName, namespace), namespace)
+    const { certificate, fault } = found
+    if (fault !== undefined) {
+      const effect = certificate === undefined ? 'its hosts are not served over HTTPS' : STILL_SERVED
+      const message = `${at}: Secret ${secretName} cannot be used: ${fault}; ${effect}`
+      report(draft, ingress, found.isForbidden === true ? 'DelegationNotPermitted' : 'SecretNotValid', message)
     }
+    if (certificate === undefined) continue
     const minVersion: TlsVersion = annotation(annotations, 'tls-minimum-protocol-version') === '1.3' ? '1.3' : '1.2'
     const maxVersion: TlsVersion =
       annotation(annotations, 'tls-maximum-protocol-version') === '1.2' && minVersion === '1.2' ? '1.2' : '1.3'
@@ -132,12 +153,9 @@ function addTls(
       const host = hostName(name)
       if (host === undefined || !owns(host)) continue
       const tls = { certificate: draft.addCertificate(certificate), minVersion, maxVersion }
-      if (draft.setTls(host, tls)) hosts.add(host)
-      else {
-        const message = `${at}: host ${host} has another certificate or TLS version in an older Ingress, which is used`
-        report(draft, ingress, 'TLSConflict', message)
-        hosts.add(host)
-      }
+      const message = `${at}: host ${host} has another certificate or TLS version in an older Ingress, which is used`
+      draft.claimTls(host, tls, findingOf(ingress, 'TLSConflict', message))
+      hosts.add(host)
     }
   }
   return hosts
@@ -159,7 +177,7 @@ function pathMatch(path: string, pathType: string): PathMatch {
 }
 
 function forward(
-  draft: Draft,
+  draft: DraftSink,
   objects: Objects,
   settings: BuildSettings,
   ingress: Immutable<Ingress>,
@@ -196,8 +214,8 @@ function forward(
   return {
     kind: 'forward',
     backends: [{ cluster: draft.addCluster(cluster), weight: 1 }],
-    mirrors: [],
-    hash: [],
+    mirrors: NONE,
+    hash: NONE,
     ...(retry !== undefined && { retry }),
     // As in Contour, an unreadable timeout is the safest: none.
     timeoutMs: typeof timeout === 'number' ? timeout : 0,
@@ -225,7 +243,11 @@ function annotation(annotations: Readonly<Record<string, string>>, name: string)
   return annotations[`projectcontour.io/${name}`]
 }
 
-function report(draft: Draft, ingress: Immutable<Ingress>, reason: string, message: string): void {
-  const [namespace = '', name = ''] = keyOf(ingress).split('/')
-  draft.findings.push({ origin: { kind: 'Ingress', namespace, name }, reason, message })
+function report(draft: DraftSink, ingress: Immutable<Ingress>, reason: string, message: string): void {
+  draft.report(findingOf(ingress, reason, message))
+}
+
+function findingOf({ metadata }: Immutable<Ingress>, reason: string, message: string): Finding {
+  const { namespace = '', name = '' } = metadata
+  return { origin: { kind: 'Ingress', namespace, name }, reason, message }
 }

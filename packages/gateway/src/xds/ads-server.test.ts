@@ -102,6 +102,25 @@ describe.each(['delta', 'state-of-the-world'] as const)('the ADS server, %s', (v
     await expect.poll(() => rejections).toEqual([])
   })
 
+  it('keeps one response of a type for a client that does not read, and then sends it the newest state', async () => {
+    const { server, address } = await start(1)
+    const client = connect(address, { variant })
+    await client.until(() => hostsOf(client) === 1)
+    client.received.length = 0
+    client.pause()
+    const other = connect(address, { variant })
+    for (let hosts = 2; hosts <= 50; hosts++) {
+      const { translation, endpoints } = configuration(hosts)
+      server.publish(translation, endpoints)
+    }
+    await other.until(() => hostsOf(other) === 50)
+    client.resume()
+    await client.until(() => hostsOf(client) === 50)
+    // The one that waited, and the newest; removed clusters come later.
+    for (const type of ['cluster', 'endpoints', 'route'] as const)
+      expect(client.received.filter((each) => each.type === type).length).toBeLessThanOrEqual(2)
+  })
+
   it('does not resend to a client that rejects everything', async () => {
     const { server, address } = await start(1)
     const client = connect(address, { variant, reject: () => 'no' })

@@ -128,6 +128,15 @@ describe('routes', () => {
     })
   })
 
+  it('leave the timeouts out that Envoy has by itself', () => {
+    const [plain, other] = routeOf([
+      { conditions: [{ prefix: '/plain' }], services: [{ name: 'web', port: 80 }] },
+      { services: [{ name: 'web', port: 80 }], timeoutPolicy: { response: 'infinity', idle: '15s' } },
+    ])
+    expect(Object.keys(plain?.['route'] ?? {})).toEqual(['cluster'])
+    expect(other?.['route']).toMatchObject({ timeout: '0s', idle_timeout: '15s' })
+  })
+
   it('redirect, and leave the default port out of the location', () => {
     const redirects = routeOf([
       { conditions: [{ prefix: '/a' }], requestRedirectPolicy: { scheme: 'https', port: 443, statusCode: 301 } },
@@ -140,13 +149,12 @@ describe('routes', () => {
   })
 
   it('with a value that Envoy rejects fail alone, and do not take the routes of others with them', () => {
-    const [withBreak] = routeOf([
-      to('web', {
-        conditions: [{ prefix: '/a' }],
-        pathRewritePolicy: { replacePrefix: [{ prefix: '/a', replacement: '/x\ny' }] },
-      }),
-    ])
-    expect(withBreak?.['direct_response']).toEqual({ status: 500 })
+    const replacePrefix = [{ prefix: '/a', replacement: '/x\ny' }]
+    const withBreak = to('web', { conditions: [{ prefix: '/a' }], pathRewritePolicy: { replacePrefix } })
+    const others = rootProxy('a/other', 'other.test')
+    const ir = irOf(service('a/web'), rootProxy('a/root', 'x.test', { routes: [withBreak] }), others)
+    expect(routesOf(ir)).toEqual([])
+    expect(routesOf(ir, 'other.test')).toHaveLength(1)
     const paths = [{ path: '/a?b', pathType: 'Prefix', backend: { service: { name: 'web', port: { number: 80 } } } }]
     const ingress = object('Ingress', 'a/i', { spec: { rules: [{ host: 'x.test', http: { paths } }] } })
     const [route] = routesOf(irOf(service('a/web'), ingress)) as { match: unknown }[]

@@ -26,6 +26,10 @@ type Protocol = Listener['protocol']
 type Forward = Extract<Action, { kind: 'forward' }>
 type Redirect = Extract<Action, { kind: 'redirect' }>
 
+/** What Envoy does by itself is left out: most routes are like this, and it parses all of them when one changes. */
+const ENVOY_TIMEOUT_MS = 15_000
+/** `stream_idle_timeout` of the connection manager. */
+const ENVOY_IDLE_MS = 300_000
 /** Envoy's own limit, which a longer direct response of a route raises. */
 const DEFAULT_BODY_BYTES = 4_096
 
@@ -48,7 +52,7 @@ export function routeConfigurations(listener: Listener, memo: RouteMemo): RouteC
   const { protocol, hosts } = listener
   if (protocol === 'http') {
     const name = routeConfigurationName(listener, undefined)
-    const parts = hosts.map((host) => memo.parts.get(JSON.stringify(host), () => partOf([hostOf(protocol, host)])))
+    const parts = hosts.map((host) => memo.parts.get(textOf(host), () => partOf([hostOf(protocol, host)])))
     return [{ resource: joinedResource('route', name, [settingsOf(name, hosts), ...parts]), hosts }]
   }
   return hosts
@@ -56,7 +60,7 @@ export function routeConfigurations(listener: Listener, memo: RouteMemo): RouteC
     .map((host) => {
       const others = misdirected(host, hosts)
       const name = routeConfigurationName(listener, host.host)
-      const resource = memo.resources.get(JSON.stringify([name, host, others]), () =>
+      const resource = memo.resources.get(`${name} ${textOf(host)} ${JSON.stringify(others)}`, () =>
         joinedResource('route', name, [settingsOf(name, [host]), partOf([hostOf(protocol, host), ...others])]),
       )
       return { resource, hosts: [host] }
@@ -66,6 +70,15 @@ export function routeConfigurations(listener: Listener, memo: RouteMemo): RouteC
 export interface RouteMemo {
   readonly parts: Memo<Uint8Array>
   readonly resources: Memo<Resource>
+}
+
+const texts = new WeakMap<VirtualHost, string>()
+
+/** Everything that a host contains. A host that did not change is the same object in every build. */
+function textOf(host: VirtualHost): string {
+  let text = texts.get(host)
+  if (text === undefined) texts.set(host, (text = JSON.stringify(host)))
+  return text
 }
 
 function partOf(list: readonly EnvoyHost[]): Uint8Array {
@@ -111,7 +124,6 @@ function hostOf(protocol: Protocol, { host, routes, rateLimit }: VirtualHost): E
 function routesOf(protocol: Protocol, host: string, route: Route): EnvoyRoute[] {
   const { action, rateLimit, cors } = route
   const match = matchOf(route.match)
-  if (isUnsendable(route)) return [{ match, direct_response: directResponse(500, '') }]
   if (route.upgradesToHttps && protocol === 'http')
     return [{ match, redirect: { https_redirect: true, response_code: REDIRECT_CODES.MOVED_PERMANENTLY } }]
   const filters: Record<string, Any> = {
@@ -150,19 +162,6 @@ function routesOf(protocol: Protocol, host: string, route: Route): EnvoyRoute[] 
   }
 }
 
-/**
- * A line break in a path or host that the data plane would send. Envoy rejects it, and with it the routes of every other
- * object in the same configuration.
- */
-function isUnsendable({ action }: Route): boolean {
-  if (action.kind === 'direct') return false
-  const { host } = action
-  const path = action.kind === 'forward' ? action.rewrite?.value : action.path?.value
-  const hosts = action.kind === 'forward' ? action.backends.map((each) => each.host) : []
-  // eslint-disable-next-line no-control-regex
-  return [host, path, ...hosts].some((text) => text !== undefined && /[\u0000\r\n]/.test(text))
-}
-
 function directResponse(status: number, body: string): Message<'envoy.config.route.v3.DirectResponseAction'> {
   return { status, ...(body !== '' && { body: { inline_string: body } }) }
 }
@@ -172,8 +171,8 @@ function forwardOf(path: PathMatch, action: Forward): RouteAction {
   return {
     ...targetOf(action),
     ...rewriteOf(path, action.rewrite),
-    timeout: durationOf(timeoutMs),
-    idle_timeout: durationOf(idleTimeoutMs),
+    ...(timeoutMs !== ENVOY_TIMEOUT_MS && { timeout: durationOf(timeoutMs) }),
+    ...(idleTimeoutMs !== ENVOY_IDLE_MS && { idle_timeout: durationOf(idleTimeoutMs) }),
     ...(mirrors.length > 0 && {
       request_mirror_policies: mirrors.map(({ cluster, percent }) => ({
         cluster,

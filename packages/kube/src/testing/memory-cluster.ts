@@ -3,26 +3,18 @@
  * and interceptable, no sockets. Behaviour of a real server is tested with one; packages/apiserver is a complete API
  * server.
  */
-import type { Index } from '../cache/cache.ts'
 import type { ApplyOptions, Client, PatchType, WriteOptions } from '../client/client.ts'
 import type { Clock } from '../clock.ts'
 import type { Cluster } from '../cache/cluster.ts'
 import { timestamp } from '../object/conditions.ts'
-import { apiError, NotSynced } from '../errors.ts'
-import type { CacheOptions, Change, Informer, Informers, InformerState, WatchFailure } from '../cache/informer.ts'
+import { apiError } from '../errors.ts'
+import type { Informer, InformerState, WatchFailure } from '../cache/informer.ts'
 import { createLogger, type Logger } from '../log.ts'
-import { OwnWrites } from '../client/own-writes.ts'
-import {
-  apiVersionOf,
-  keyOf,
-  kindName,
-  parseKey,
-  type Immutable,
-  type Key,
-  type Kind,
-  type Obj,
-} from '../object/object.ts'
-import { untilAborted, type StopSignal } from '../stop-signal.ts'
+import { apiVersionOf, keyOf, kindName, type Immutable, type Key, type Kind, type Obj } from '../object/object.ts'
+import type { StopSignal } from '../stop-signal.ts'
+import { memoryInformers } from './memory-informers.ts'
+import { fieldsOf, jsonPatch, type JsonOperation, merge, type Plain, withoutAbandoned } from './memory-patch.ts'
+import { indexObject, isSynced, MemoryStores, notify } from './memory-store.ts'
 
 interface MemoryRequest {
   verb: 'get' | 'list' | 'create' | 'update' | 'apply' | 'patch' | 'delete'
@@ -52,30 +44,6 @@ export interface MemoryCluster extends Cluster {
   isClosed: boolean
 }
 
-interface Store {
-  objects: Map<Key, Obj>
-  handlers: Set<{ handle: (change: Change<Obj>) => void; onError?: ((error: unknown) => void) | undefined }>
-  state: InformerState
-  waiters: Set<() => void>
-  indexes: Map<string, MemoryIndex>
-  ownWrites: OwnWrites
-  failure: WatchFailure | undefined
-}
-
-interface MemoryIndex {
-  readonly valuesOf: (object: Immutable<Obj>) => readonly string[]
-  readonly keys: Map<string, Set<Key>>
-}
-
-function indexObject({ valuesOf, keys }: MemoryIndex, key: Key, old: Obj | undefined, now: Obj | undefined): void {
-  for (const value of old === undefined ? [] : valuesOf(old)) keys.get(value)?.delete(key)
-  for (const value of now === undefined ? [] : valuesOf(now)) {
-    const found = keys.get(value)
-    if (found === undefined) keys.set(value, new Set([key]))
-    else found.add(key)
-  }
-}
-
 /** Supports `key` and `key=value`, which tests use. */
 function labelled(selector = ''): (object: Obj) => boolean {
   const [label = '', value] = selector.split('=')
@@ -83,36 +51,14 @@ function labelled(selector = ''): (object: Obj) => boolean {
     label === '' || (value === undefined ? label in labels : labels[label] === value)
 }
 
-const isSynced = (state: InformerState) => state !== 'starting' && state !== 'syncing'
-
 /** @param clock sets creation and deletion times. @default no creation times, and 2030-01-01 as the time of every deletion */
 export function memoryCluster(name = 'local', manager = 'test', clock?: Pick<Clock, 'now'>): MemoryCluster {
-  const stores = new Map<string, Store>()
-  const tokens = new Map<string, Kind>()
-  const created = new Map<string, Informer<Obj>>()
-  const configured = new Map<string, CacheOptions<Obj>>()
+  const stores = new MemoryStores()
   const healthListeners = new Set<(informer: Informer<Obj>) => void>()
+  const informers = memoryInformers(stores, healthListeners)
   const lines: string[] = []
   let version = 100
   let uid = 0
-
-  function storeOf(kind: Kind): Store {
-    tokens.set(`${apiVersionOf(kind)} ${kind.kind}`, kind)
-    let store = stores.get(kindName(kind))
-    if (store === undefined) {
-      store = {
-        objects: new Map(),
-        handlers: new Set(),
-        state: 'live',
-        waiters: new Set(),
-        indexes: new Map(),
-        ownWrites: new OwnWrites(),
-        failure: undefined,
-      }
-      stores.set(kindName(kind), store)
-    }
-    return store
-  }
 
   function fail(verb: string, kind: Kind, key: Key, http: number, reason: string): never {
     throw apiError(`${verb} ${kindName(kind)} ${key}`, http, {
@@ -123,19 +69,8 @@ export function memoryCluster(name = 'local', manager = 'test', clock?: Pick<Clo
     })
   }
 
-  function notify(store: Store, change: Change<Obj>): void {
-    for (const subscriber of store.handlers) {
-      try {
-        subscriber.handle(change)
-      } catch (error) {
-        store.handlers.delete(subscriber)
-        subscriber.onError?.(error)
-      }
-    }
-  }
-
   function write<T extends Obj>(kind: Kind<T>, object: T): T {
-    const store = storeOf(kind)
+    const store = stores.of(kind)
     const key = keyOf(object)
     const old = store.objects.get(key)
     const { deletionTimestamp, finalizers = [] } = object.metadata
@@ -166,7 +101,7 @@ export function memoryCluster(name = 'local', manager = 'test', clock?: Pick<Clo
   }
 
   function drop(kind: Kind, key: Key): void {
-    const store = storeOf(kind)
+    const store = stores.of(kind)
     const object = store.objects.get(key)
     if (object === undefined) return
     store.objects.delete(key)
@@ -180,7 +115,7 @@ export function memoryCluster(name = 'local', manager = 'test', clock?: Pick<Clo
   }
 
   function read<T extends Obj>(kind: Kind<T>, key: Key): T | undefined {
-    return storeOf(kind).objects.get(key) as T | undefined
+    return stores.of(kind).objects.get(key) as T | undefined
   }
 
   function getOrFail<T extends Obj>(verb: string, kind: Kind<T>, key: Key): T {
@@ -189,7 +124,7 @@ export function memoryCluster(name = 'local', manager = 'test', clock?: Pick<Clo
 
   /** As the real client. The watch of this cluster reports a write before the response. */
   async function tracked<T extends Obj>(kind: Kind<T>, key: Key, send: () => Promise<T>): Promise<T> {
-    const { ownWrites } = storeOf(kind)
+    const { ownWrites } = stores.of(kind)
     let resourceVersion: string | undefined
     ownWrites.begin(key)
     try {
@@ -289,7 +224,7 @@ export function memoryCluster(name = 'local', manager = 'test', clock?: Pick<Clo
     },
     async list(kind, options) {
       await admit({ verb: 'list', kind: kindName(kind), key: '' }, options?.signal)
-      const items = [...storeOf(kind).objects.values()].filter(labelled(options?.labelSelector)) as never[]
+      const items = [...stores.of(kind).objects.values()].filter(labelled(options?.labelSelector)) as never[]
       return {
         apiVersion: kind.version,
         kind: `${kind.kind}List`,
@@ -335,95 +270,6 @@ export function memoryCluster(name = 'local', manager = 'test', clock?: Pick<Clo
     },
   }
 
-  function synced(kind: Kind): Store {
-    const store = storeOf(kind)
-    if (!isSynced(store.state)) throw new NotSynced(`${kindName(kind)} is not synced`)
-    return store
-  }
-
-  const informers: Informers = {
-    get: (kind, key) => synced(kind).objects.get(key) as never,
-    list: (kind, namespace) =>
-      [...synced(kind).objects]
-        .filter(([key]) => namespace === undefined || parseKey(key).namespace === namespace)
-        .map(([, object]) => object) as never[],
-    by(index, value) {
-      const store = synced(index.kind)
-      const keys = store.indexes.get(index.name)?.keys.get(value) ?? []
-      return [...keys].map((key) => store.objects.get(key)) as never[]
-    },
-    all: () => [...created.values()],
-    onHealthChange(listener) {
-      healthListeners.add(listener)
-      return () => healthListeners.delete(listener)
-    },
-    configure: (kind, options) => void configured.set(kindName(kind), options as unknown as CacheOptions<Obj>),
-    configured: <T extends Obj>(kind: Kind<T>) =>
-      configured.get(kindName(kind)) as unknown as CacheOptions<T> | undefined,
-    informer<T extends Obj>(kind: Kind<T>): Informer<T> {
-      const store = storeOf(kind)
-      const informer: Informer<T> = {
-        kind,
-        subscribe(handle, { onError, onReplayed } = {}) {
-          const subscriber = { handle: handle as (change: Change<Obj>) => void, onError }
-          store.handlers.add(subscriber)
-          for (const object of store.objects.values()) handle({ type: 'added', object: object as never, initial: true })
-          onReplayed?.()
-          return () => store.handlers.delete(subscriber)
-        },
-        get hasSynced() {
-          return isSynced(store.state)
-        },
-        async synced(signal) {
-          while (!isSynced(store.state)) {
-            signal?.throwIfAborted()
-            await new Promise<void>((resolve, reject) => {
-              store.waiters.add(resolve)
-              signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
-            })
-          }
-        },
-        get state() {
-          return store.state
-        },
-        get size() {
-          return store.objects.size
-        },
-        estimateBytes: () => 0,
-        get failure() {
-          return store.failure
-        },
-        get lastReceivedAt() {
-          return isSynced(store.state) ? 0 : undefined
-        },
-      }
-      created.set(kindName(kind), informer)
-      return informer
-    },
-    index<T extends Obj>(
-      kind: Kind<T>,
-      indexName: string,
-      values: (object: Immutable<T>) => readonly string[],
-    ): Index<T> {
-      const store = storeOf(kind)
-      const index: MemoryIndex = { valuesOf: values as never, keys: new Map() }
-      store.indexes.set(indexName, index)
-      for (const [key, object] of store.objects) indexObject(index, key, undefined, object)
-      return { kind, name: indexName }
-    },
-    findKind: ({ apiVersion = '', kind = '' }) => tokens.get(`${apiVersion} ${kind}`),
-    ownWrites: (kind) => storeOf(kind).ownWrites,
-    offer: () => undefined,
-    offerDeleted: () => undefined,
-    ownFields(kind, key, by, subresource) {
-      const entry = read(kind, key)?.metadata.managedFields?.find(
-        (each) => each.manager === by && each.subresource === subresource,
-      )
-      return entry === undefined ? undefined : JSON.stringify(entry.fieldsV1)
-    },
-    start: untilAborted,
-  }
-
   const cluster: MemoryCluster = {
     name,
     client,
@@ -433,16 +279,16 @@ export function memoryCluster(name = 'local', manager = 'test', clock?: Pick<Clo
     put: write,
     remove: drop,
     relist() {
-      for (const store of stores.values())
+      for (const store of stores.all())
         for (const object of store.objects.values()) notify(store, { type: 'updated', old: object, object })
     },
     setState(kind, state) {
-      const store = storeOf(kind)
+      const store = stores.of(kind)
       store.state = state
       if (isSynced(state)) for (const wake of store.waiters) wake()
     },
     setFailure(kind, failure) {
-      storeOf(kind).failure = failure
+      stores.of(kind).failure = failure
       for (const listener of healthListeners) listener(informers.informer(kind))
     },
     reconfigure: () => true,
@@ -455,69 +301,4 @@ export function memoryCluster(name = 'local', manager = 'test', clock?: Pick<Clo
     },
   }
   return cluster
-}
-
-type Plain = Record<string, unknown>
-
-function isPlain(value: unknown): value is Plain {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** RFC 7386. */
-function merge(target: unknown, patch: unknown): unknown {
-  if (!isPlain(patch)) return patch
-  const result: Plain = isPlain(target) ? { ...target } : {}
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete result[key]
-    else if (value !== undefined) result[key] = merge(result[key], value)
-  }
-  return result
-}
-
-/** For a schema in which every list is atomic. */
-function fieldsOf(value: Plain): Plain {
-  const entries = Object.entries(value).filter(
-    ([, below]) => below !== undefined && (!isPlain(below) || Object.values(below).some((each) => each !== undefined)),
-  )
-  return Object.fromEntries(entries.map(([key, below]) => [`f:${key}`, isPlain(below) ? fieldsOf(below) : {}]))
-}
-
-/** Fields that the previous entry of the manager has and the new one does not are removed, unless another manager has them. */
-function withoutAbandoned(value: unknown, before: Plain, now: Plain, others: readonly Plain[]): unknown {
-  if (!isPlain(value)) return value
-  const result = { ...value }
-  for (const [field, below] of Object.entries(before)) {
-    const name = field.slice('f:'.length)
-    const shared = others.map((fields) => fields[field]).filter(isPlain)
-    const next = now[field]
-    if (isPlain(next) && isPlain(below)) result[name] = withoutAbandoned(result[name], below, next, shared)
-    else if (shared.length === 0) delete result[name]
-  }
-  return result
-}
-
-interface JsonOperation {
-  op: 'add' | 'remove' | 'replace' | 'test'
-  path: string
-  value?: unknown
-}
-
-/** The subset of RFC 6902 used by the runtime: finalizers. */
-function jsonPatch(object: Obj, operations: readonly JsonOperation[], failPatch: () => never): Obj {
-  for (const { op, path, value } of operations) {
-    const segments = path.split('/').slice(1)
-    const last = segments.pop() ?? ''
-    const parent = segments.reduce<unknown>((node, segment) => (node as Plain | undefined)?.[segment], object) as
-      | Plain
-      | unknown[]
-    if (op === 'test') {
-      if (JSON.stringify((parent as Plain | undefined)?.[last]) !== JSON.stringify(value)) failPatch()
-    } else if (Array.isArray(parent)) {
-      if (op === 'add') parent.splice(last === '-' ? parent.length : Number(last), 0, value)
-      else if (op === 'remove') parent.splice(Number(last), 1)
-      else parent[Number(last)] = value
-    } else if (op === 'remove') delete parent[last]
-    else parent[last] = value
-  }
-  return object
 }

@@ -53,17 +53,17 @@ const NO_NAMES = {
   subscribe: () => () => undefined,
 }
 
-interface World {
+interface Fixture {
   readonly cluster: MemoryCluster
   readonly clock: FakeClock
   readonly health: ReturnType<typeof fakeMonitor>
 }
 
-function world(): World {
+function fixture(): Fixture {
   return { cluster: memoryCluster(), clock: fakeClock(), health: fakeMonitor() }
 }
 
-async function start({ cluster, health }: World, secondWriter?: SecondWriterGuard): Promise<Manager> {
+async function start({ cluster, health }: Fixture, secondWriter?: SecondWriterGuard): Promise<Manager> {
   const mgr = await manager({ cluster, fieldManager: 'test', log: cluster.log, grace: '2s' })
   setUpLoadBalancers(mgr, {
     defaults: BALANCE_DEFAULTS,
@@ -77,22 +77,22 @@ async function start({ cluster, health }: World, secondWriter?: SecondWriterGuar
   return mgr
 }
 
-function put({ cluster }: World, spec: Partial<DNSLoadBalancer['spec']> = {}, name = 'shop'): void {
+function put({ cluster }: Fixture, spec: Partial<DNSLoadBalancer['spec']> = {}, name = 'shop'): void {
   cluster.put(DNSLoadBalancer, { metadata: { namespace: 'web', name }, spec: { DNSName: 'shop.example.com', ...spec } })
 }
 
-function putEndpoint({ cluster }: World, name: string, ipaddress: string, loadbalancer = 'shop'): void {
+function putEndpoint({ cluster }: Fixture, name: string, ipaddress: string, loadbalancer = 'shop'): void {
   cluster.put(DNSLoadBalancerEndpoint, { metadata: { namespace: 'web', name }, spec: { loadbalancer, ipaddress } })
 }
 
-const targetsIn = ({ cluster }: World, key = 'web/shop-dnslb') =>
+const targetsIn = ({ cluster }: Fixture, key = 'web/shop-dnslb') =>
   cluster.informers.get(DNSEndpoint, key)?.spec.endpoints.flatMap(({ targets }) => targets)
-const statusOf = ({ cluster }: World, name = 'shop') => cluster.informers.get(DNSLoadBalancer, `web/${name}`)?.status
-const writes = ({ cluster }: World) => cluster.requests.filter(({ verb }) => verb !== 'get' && verb !== 'list')
+const statusOf = ({ cluster }: Fixture, name = 'shop') => cluster.informers.get(DNSLoadBalancer, `web/${name}`)?.status
+const writes = ({ cluster }: Fixture) => cluster.requests.filter(({ verb }) => verb !== 'get' && verb !== 'list')
 
 describe('the controller of load balancers', () => {
   it('publishes the healthy endpoints, follows their health, and keeps the last answer when all are down', async () => {
-    const the = world()
+    const the = fixture()
     put(the)
     putEndpoint(the, 'a', '192.0.2.1')
     putEndpoint(the, 'b', '192.0.2.2')
@@ -114,7 +114,7 @@ describe('the controller of load balancers', () => {
   })
 
   it('publishes missing records again, but not those of a load balancer whose deletion the watch missed', async () => {
-    const the = world()
+    const the = fixture()
     put(the)
     putEndpoint(the, 'a', '192.0.2.1')
     await start(the)
@@ -125,9 +125,9 @@ describe('the controller of load balancers', () => {
 
     // The server does not have the load balancer any more, and the cache does.
     let reads = 0
-    const { find } = the.cluster.client
+    const client = { ...the.cluster.client }
     the.cluster.client.find = async (kind, key, options) => {
-      if (kind.kind !== 'DNSLoadBalancer') return find(kind, key, options)
+      if (kind.kind !== 'DNSLoadBalancer') return client.find(kind, key, options)
       reads++
       return undefined
     }
@@ -144,7 +144,7 @@ describe('the controller of load balancers', () => {
   })
 
   it('writes nothing in steady state, nor after a restart on what it left', async () => {
-    const the = world()
+    const the = fixture()
     put(the)
     putEndpoint(the, 'a', '192.0.2.1')
     the.health.set('192.0.2.1', 'healthy')
@@ -166,7 +166,7 @@ describe('the controller of load balancers', () => {
   })
 
   it('gives a shared name to the oldest load balancer, and to the other when that one goes', async () => {
-    const the = world()
+    const the = fixture()
     const created = (seconds: number) => ({ creationTimestamp: `2029-01-01T00:00:0${seconds}Z` })
     the.cluster.put(DNSLoadBalancer, {
       metadata: { namespace: 'web', name: 'old', ...created(1) },
@@ -190,7 +190,7 @@ describe('the controller of load balancers', () => {
   })
 
   it('does not touch a DNSEndpoint that is not its own, and says so', async () => {
-    const the = world()
+    const the = fixture()
     put(the)
     putEndpoint(the, 'a', '192.0.2.1')
     the.health.set('192.0.2.1', 'healthy')
@@ -204,7 +204,7 @@ describe('the controller of load balancers', () => {
   })
 
   it('reports a change that the API server refuses, and tries again', async () => {
-    const the = world()
+    const the = fixture()
     put(the)
     putEndpoint(the, 'a', '192.0.2.1')
     the.health.set('192.0.2.1', 'healthy')
@@ -222,7 +222,7 @@ describe('the controller of load balancers', () => {
   })
 
   it('stops writing records and a status that another client undoes, says so, and goes on when told', async () => {
-    const the = world()
+    const the = fixture()
     const stopped: string[] = []
     const guard = new SecondWriterGuard({
       client: the.cluster.client,
@@ -268,7 +268,7 @@ describe('the controller of load balancers', () => {
   })
 
   it('publishes a new name when the load balancer is renamed, in one write', async () => {
-    const the = world()
+    const the = fixture()
     put(the)
     putEndpoint(the, 'a', '192.0.2.1')
     the.health.set('192.0.2.1', 'healthy')

@@ -26,14 +26,11 @@ function hubWith(owners: readonly string[], isCached: boolean): { hub: MemoryClu
       spec: { host: HOST, namespace: 'a', owners: owners.map((uid) => ({ kind: 'Ingress', name: 'shop', uid })) },
     })
   const cache = isCached ? hub.informers : memoryCluster().informers
-  const index = (...given: Parameters<typeof cache.index>) => cache.index(...given)
-  const manager = { index } as unknown as ConstructorParameters<typeof Claims>[0]
+  const manager = cache as unknown as ConstructorParameters<typeof Claims>[0]
   const claims = new Claims(manager, () => true)
   const ctx = {
+    ...cache,
     client: hub.client,
-    get: (kind: Kind, key: string) => cache.get(kind, key),
-    list: (kind: Kind, namespace?: string) => cache.list(kind, namespace),
-    by: (...given: Parameters<typeof cache.by>) => cache.by(...given),
     delete: async (kind: typeof HostClaim, claim: HostClaim) => hub.client.delete(kind, claim.metadata.name ?? ''),
   }
   return { hub, claims, ctx: ctx as unknown as Context }

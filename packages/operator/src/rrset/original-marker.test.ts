@@ -31,7 +31,7 @@ describe("the original's ownership records", () => {
     ['the first release: a bare value at the name', txt('a.test.', '"GardenRing"'), 'GardenRing'],
     ['beside an SPF record', txt('a.test.', '"GardenRing"', '"v=spf1 -all"'), 'GardenRing'],
     ['an SPF record alone', txt('a.test.', '"v=spf1 -all"'), undefined],
-    ['a sentence', txt('a.test.', '"hello world"'), undefined],
+    ['a sentence', txt('a.test.', '"hello fixture"'), undefined],
     ['two bare values', txt('a.test.', '"a"', '"b"'), undefined],
     ['a prefix that is not in the name', txt('a.test.', '"owner=x"', '"prefix=comment-"'), undefined],
   ])('%s', (_case, set, owner) => {

@@ -2,7 +2,7 @@
  * A request that no client should send, with the codes a real kube-apiserver answers to its class, and short ways to
  * write classes down.
  *
- * The world they are sent into: namespace `default`, ConfigMap `there`, and the CRD of crd.ts with a Rope `there`.
+ * The environment they are sent into: namespace `default`, ConfigMap `there`, and the CRD of crd.ts with a Rope `there`.
  */
 import fc from 'fast-check'
 

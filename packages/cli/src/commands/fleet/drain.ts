@@ -129,7 +129,7 @@ export async function waitUntilEmpty(
     io.stdout.write(`no leaf is left on cluster ${name}, after ${((Date.now() - startMs) / 1000).toFixed(1)} s\n`)
   else if (!signal.aborted)
     throw new CommandError(
-      `${left} still on cluster ${name} after ${timeoutMs / 1000} s: ${shown}; the drain goes on, see seamark cluster list and seamark tree HOST`,
+      `${left} still on cluster ${name} after ${timeoutMs / 1000} s: ${shown}; the drain continues, see seamark cluster list and seamark tree HOST`,
       EXIT.timeout,
     )
 }

@@ -2,10 +2,12 @@
 import type { BackendRef, HTTPRouteMatch, HTTPRouteRule, PathModifier, RouteFilter } from '@seamark/kube/gateway-api'
 import type { Immutable } from '@seamark/kube/object'
 import { parseGoDuration } from '../../build/durations.ts'
-import type { Draft } from '../../build/draft.ts'
 import { headerFilter } from '../../build/headers.ts'
 import type { BuildSettings, Objects } from '../../build/input.ts'
 import { clusterOf, protocolOf } from '../../build/services.ts'
+import type { DraftSink } from '../../build/step.ts'
+import { hostTextFault, readPathText } from '../../build/wire-text.ts'
+import { corsFault } from '../../build/cors.ts'
 import type {
   Action,
   Backend,
@@ -28,7 +30,7 @@ import { DEFAULT_IDLE_MS } from '../ingress.ts'
 import type { RouteFault } from './route-attachment.ts'
 
 export interface RuleInput {
-  readonly draft: Draft
+  readonly draft: DraftSink
   readonly objects: Objects
   readonly settings: BuildSettings
   readonly policies: BackendTlsPolicies
@@ -146,11 +148,13 @@ function readFilters(list: readonly Immutable<RouteFilter>[]): Filters | { fault
     switch (filter.type) {
       case 'RequestHeaderModifier': {
         const mutation = headerFilter(filter.requestHeaderModifier ?? {})
+        if (mutation !== undefined && 'fault' in mutation) return mutation
         if (mutation !== undefined) filters.request = mutation
         break
       }
       case 'ResponseHeaderModifier': {
         const mutation = headerFilter(filter.responseHeaderModifier ?? {})
+        if (mutation !== undefined && 'fault' in mutation) return mutation
         if (mutation !== undefined) filters.response = mutation
         break
       }
@@ -163,16 +167,22 @@ function readFilters(list: readonly Immutable<RouteFilter>[]): Filters | { fault
       case 'RequestMirror':
         if (filter.requestMirror !== undefined) filters.mirrors.push(filter.requestMirror)
         break
-      case 'CORS':
-        filters.cors = corsOf(filter.cors ?? {})
+      case 'CORS': {
+        const cors = corsOf(filter.cors ?? {})
+        const fault = corsFault(cors)
+        if (fault !== undefined) return { fault: `CORS: ${fault}` }
+        filters.cors = cors
         break
+      }
       default:
         return { fault: `filter ${filter.type} is not supported` }
     }
   }
   if (filters.redirect !== undefined && filters.rewrite !== undefined)
     return { fault: 'RequestRedirect and URLRewrite cannot be combined' }
-  return filters
+  const hostname = filters.redirect?.hostname ?? filters.rewrite?.hostname
+  const fault = hostname === undefined ? undefined : hostTextFault(hostname)
+  return fault === undefined ? filters : { fault: `hostname ${fault}` }
 }
 
 function corsOf(cors: Immutable<NonNullable<RouteFilter['cors']>>): Cors {
@@ -353,9 +363,14 @@ function pathRewrite(
   { path }: Match,
 ): PathRewrite | { fault: string } | undefined {
   if (modifier === undefined) return undefined
-  if (modifier.type === 'ReplaceFullPath') return { kind: 'full', value: modifier.replaceFullPath ?? '/' }
+  if (modifier.type === 'ReplaceFullPath') return rewriteTo('full', modifier.replaceFullPath)
   if (modifier.type !== 'ReplacePrefixMatch') return { fault: `path modifier ${modifier.type} is not supported` }
   if (path.kind !== 'prefix' && path.kind !== 'segment')
     return { fault: 'ReplacePrefixMatch needs a match of type PathPrefix' }
-  return { kind: 'prefix', value: modifier.replacePrefixMatch ?? '/' }
+  return rewriteTo('prefix', modifier.replacePrefixMatch)
+}
+
+function rewriteTo(kind: PathRewrite['kind'], text = '/'): PathRewrite | { fault: string } {
+  const path = readPathText(text)
+  return 'fault' in path ? { fault: `path ${path.fault}` } : { kind, value: path.value }
 }

@@ -3,17 +3,18 @@
  * backends cannot be resolved answers 500 for their share of the requests.
  */
 import { messageOf } from '@seamark/kube'
-import { GRPCRoute, HTTPRoute, type HTTPRouteRule } from '@seamark/kube/gateway-api'
+import { BackendTLSPolicy, GRPCRoute, HTTPRoute, type HTTPRouteRule } from '@seamark/kube/gateway-api'
 import { keyOf, type Immutable } from '@seamark/kube/object'
 import { originOf, type Draft } from '../../build/draft.ts'
 import { compareAge, type BuildSettings, type Objects } from '../../build/input.ts'
 import { condition, identify, type StatusIntent } from '../../build/status-intent.ts'
+import { runStep, type StepRecords } from '../../build/step.ts'
 import type { Route } from '../../ir/model.ts'
 import type { BackendTlsPolicies } from './backend-tls-policy.ts'
 import type { ServedGateway } from './gateway.ts'
 import type { ServedListener } from './listener.ts'
 import { grpcRules } from './grpc-route.ts'
-import { buildRule } from './http-route-rule.ts'
+import { buildRule, type BuiltRule, type RuleInput } from './http-route-rule.ts'
 import { attach, detachedIntents, moreSpecificHosts, servedParents, type AnyRoute } from './route-attachment.ts'
 
 interface RouteObject {
@@ -54,21 +55,14 @@ export function addHttpRoutes(input: Input): StatusIntent[] {
     })
 }
 
-function addRoute({ draft, objects, settings, policies, gateways }: Input, route: RouteObject): StatusIntent[] {
+function addRoute(input: Input, route: RouteObject): StatusIntent[] {
+  const { draft, objects, settings, policies, gateways } = input
   const { kind, object } = route
-  const { namespace = '', creationTimestamp = '' } = object.metadata
   const ours = servedParents(object, gateways)
   if (ours.length === 0) return detachedIntents(kind, object, settings)
 
   const services = new Set<string>()
-  const built = route.rules().map((rule, index) => {
-    const at = `spec.rules[${index}]`
-    const order = `${creationTimestamp} ${keyOf(object)} ${String(index).padStart(6, '0')}`
-    return buildRule({ draft, objects, settings, policies, services, kind, namespace }, rule, {
-      origin: originOf(kind, object, at),
-      order,
-    })
-  })
+  const built = buildRules(input, route, services)
   const unsupported = built.map((each) => each.unsupported).find((fault) => fault !== undefined)
   const unresolved = built.map((each) => each.unresolved).find((fault) => fault !== undefined)
   const rules = unsupported === undefined ? built.flatMap((each) => each.routes) : []
@@ -97,6 +91,42 @@ function addRoute({ draft, objects, settings, policies, gateways }: Input, route
   return [{ kind, ...identify(object), status: { parents } }]
 }
 
+/** What the step of a route changes. */
+interface RulesTarget {
+  readonly draft: Draft
+  readonly services: Set<string>
+  built: readonly BuiltRule[]
+}
+
+const records: StepRecords<RulesTarget> = new WeakMap()
+
+/** @param services is filled with the keys of the Services that the rules refer to */
+function buildRules(
+  { draft, objects, settings, policies }: Input,
+  { kind, object, rules }: RouteObject,
+  services: Set<string>,
+): readonly BuiltRule[] {
+  const { namespace = '', creationTimestamp = '' } = object.metadata
+  const compute = (sources: Pick<RuleInput, 'draft' | 'objects' | 'services'>): BuiltRule[] =>
+    rules().map((rule, index) => {
+      const order = `${creationTimestamp} ${keyOf(object)} ${String(index).padStart(6, '0')}`
+      const origin = originOf(kind, object, `spec.rules[${index}]`)
+      return buildRule({ ...sources, settings, policies, kind, namespace }, rule, { origin, order })
+    })
+  // Rules would depend on the policies, and on what those refer to.
+  if (objects.list(BackendTLSPolicy).length > 0) return compute({ draft, objects, services })
+  const target: RulesTarget = { draft, services, built: [] }
+  runStep(records, object, { objects, settings, target }, (step) => {
+    const used = new Set<string>()
+    const built = compute({ draft: step, objects: step, services: used })
+    step.act((to) => {
+      for (const service of used) to.services.add(service)
+      to.built = built
+    })
+  })
+  return target.built
+}
+
 function serve(
   draft: Draft,
   gateway: string,
@@ -112,16 +142,22 @@ function serve(
     // The listener serves every name of its own, also those without a route: with 404.
     if (draft.setTls(listener.host, tls, group, id)) draft.reserveHost(id, listener.host)
   }
-  for (const rule of rules) draft.addRoute(id, host, atPort(rule, listener))
+  for (const rule of rules) draft.addRoute(id, host, withListenerPort(rule, listener))
   // Over TLS the server name has selected the listener before there is a request.
   if (protocol === 'http')
     for (const other of moreSpecificHosts(listener, host, listeners)) draft.reserveHost(id, other)
 }
 
-/** A redirect that names neither a port nor a scheme keeps the port of the listener, whatever port the client sees. */
-function atPort(route: Route, { id, protocol, spec }: ServedListener): Route {
-  const { action } = route
-  if (id === protocol || action.kind !== 'redirect' || action.port !== undefined || action.scheme !== undefined)
-    return route
-  return { ...route, action: { ...action, port: spec.port } }
+const DEFAULT_PORTS = { http: 80, https: 443 } as const
+
+/**
+ * Gateway API: a redirect that names neither a port nor a scheme goes to the port of the listener. A redirect to the host of
+ * the request on a default port is left as it is: the request's Host has that port, or the one of a port mapping before it.
+ */
+function withListenerPort(rule: Route, { id, protocol, spec: { port } }: ServedListener): Route {
+  const { action } = rule
+  if (action.kind !== 'redirect' || action.port !== undefined || action.scheme !== undefined) return rule
+  // A listener with a port of its own keeps it, whatever port the client sees.
+  if (action.host === undefined && id === protocol && port === DEFAULT_PORTS[protocol]) return rule
+  return { ...rule, action: { ...action, port } }
 }

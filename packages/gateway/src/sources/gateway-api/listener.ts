@@ -7,7 +7,7 @@ import type { Immutable } from '@seamark/kube/object'
 import { readCaRefs, type CaBundles, type CaFault } from './ca-bundles.ts'
 import type { Draft } from '../../build/draft.ts'
 import type { Objects } from '../../build/input.ts'
-import { readCertificate } from '../../build/secrets.ts'
+import { readCertificate, STILL_SERVED } from '../../build/secrets.ts'
 import { condition, type ConditionIntent } from '../../build/status-intent.ts'
 import type { ListenerId } from '../../ir/listen-addresses.ts'
 import type { ClientValidation, TlsTermination } from '../../ir/model.ts'
@@ -168,7 +168,7 @@ function readTls(draft: Draft, objects: Objects, gateway: Immutable<Gateway>, sp
   if (isPassthrough(spec)) return {}
   if (!Object.hasOwn(ROUTE_KINDS, spec.protocol)) return {}
   const certificate = certificateOf(draft, objects, gateway, spec)
-  if ('reason' in certificate) return { unresolved: certificate }
+  if (certificate.name === undefined) return withFault(certificate.fault)
   const validation = clientValidationOf(objects, gateway, spec)
   if (validation?.refused !== undefined) return validation
   return {
@@ -178,20 +178,24 @@ function readTls(draft: Draft, objects: Objects, gateway: Immutable<Gateway>, sp
       maxVersion: '1.3',
       ...(validation?.clients !== undefined && { clientValidation: validation.clients }),
     },
-    ...(validation?.unresolved !== undefined && { unresolved: validation.unresolved }),
+    ...withFault(certificate.fault ?? validation?.unresolved),
   }
 }
 
+function withFault(unresolved: Fault | undefined): { unresolved?: Fault } {
+  return unresolved === undefined ? {} : { unresolved }
+}
+
+/** With a name and a fault, the certificate that is served now stays in use. */
 function certificateOf(
   draft: Draft,
   objects: Objects,
   gateway: Immutable<Gateway>,
   { tls, name, protocol }: Immutable<ListenerSpec>,
-): { name: string } | Fault {
+): { name?: string; fault?: Fault } {
   const { namespace = '' } = gateway.metadata
-  const invalid = (message: string): Fault => ({
-    reason: 'InvalidCertificateRef',
-    message: `listener ${name}: ${message}`,
+  const invalid = (message: string) => ({
+    fault: { reason: 'InvalidCertificateRef', message: `listener ${name}: ${message}` },
   })
   const [ref] = tls?.certificateRefs ?? []
   if (tls?.mode === 'Passthrough' || ref === undefined)
@@ -201,9 +205,13 @@ function certificateOf(
   const key = `${ref.namespace ?? namespace}/${ref.name}`
   const to = { kind: 'Secret', namespace: ref.namespace ?? namespace, name: ref.name } as const
   if (!isReferenceGranted(objects, { kind: 'Gateway', namespace }, to))
-    return { reason: 'RefNotPermitted', message: `listener ${name}: no ReferenceGrant permits Secret ${key}` }
-  const found = readCertificate(objects, key)
-  return 'fault' in found ? invalid(`Secret ${key}: ${found.fault}`) : { name: draft.addCertificate(found) }
+    return {
+      fault: { reason: 'RefNotPermitted', message: `listener ${name}: no ReferenceGrant permits Secret ${key}` },
+    }
+  const { certificate, fault } = readCertificate(objects, key)
+  if (certificate === undefined) return invalid(`Secret ${key}: ${fault ?? ''}`)
+  const served = { name: draft.addCertificate(certificate) }
+  return fault === undefined ? served : { ...served, ...invalid(`Secret ${key}: ${fault}; ${STILL_SERVED}`) }
 }
 
 const CA_REASONS: Readonly<Record<CaFault['kind'], string>> = {

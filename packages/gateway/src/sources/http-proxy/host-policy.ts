@@ -1,7 +1,10 @@
 /** What applies to all routes of a root HTTPProxy: local rate limits, CORS, and what is not supported. */
 import type { CorsPolicy, LocalRateLimit, VirtualHost } from '@seamark/kube/contour'
 import type { Immutable } from '@seamark/kube/object'
+import { corsFault } from '../../build/cors.ts'
 import { parseGoDuration } from '../../build/durations.ts'
+import { TOKEN } from '../../build/headers.ts'
+import { headerValueFault } from '../../build/wire-text.ts'
 import type { Cors, RateLimit } from '../../ir/model.ts'
 import { regexFault } from '../../ir/regex.ts'
 import type { ProxyVerdict } from './verdict.ts'
@@ -16,6 +19,11 @@ export function localRateLimit(
   if (!(requests > 0)) return { fault: `invalid requests value ${requests} in local rate limit policy` }
   const intervalMs = UNITS_MS[unit]
   if (intervalMs === undefined) return { fault: `invalid unit "${unit}" in local rate limit policy` }
+  for (const { name, value } of responseHeadersToAdd) {
+    const fault = TOKEN.test(name) ? headerValueFault(value) : 'not a valid HTTP header name'
+    if (fault !== undefined)
+      return { fault: `invalid header ${JSON.stringify(name)} in local rate limit policy: ${fault}` }
+  }
   return {
     tokens: requests,
     burst: requests + burst,
@@ -41,7 +49,7 @@ function corsPolicy(policy: Immutable<CorsPolicy> | undefined): Cors | { fault: 
   const maxAgeMs = policy.maxAge === undefined || policy.maxAge === '' ? undefined : parseGoDuration(policy.maxAge)
   if (policy.maxAge !== undefined && policy.maxAge !== '' && maxAgeMs === undefined)
     return { fault: `unable to parse max age string "${policy.maxAge}"` }
-  return {
+  const cors: Cors = {
     allowOrigins,
     allowMethods: [...policy.allowMethods],
     allowHeaders: [...(policy.allowHeaders ?? [])],
@@ -50,6 +58,8 @@ function corsPolicy(policy: Immutable<CorsPolicy> | undefined): Cors | { fault: 
     forwardsOtherPreflights: true,
     ...(maxAgeMs !== undefined && { maxAgeSeconds: Math.round(maxAgeMs / 1_000) }),
   }
+  const fault = corsFault(cors)
+  return fault === undefined ? cors : { fault }
 }
 
 /** Features without which the host must not be served. */

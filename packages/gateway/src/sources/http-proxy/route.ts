@@ -5,18 +5,20 @@
 import type { HTTPProxy, ProxyRoute, ProxyService } from '@seamark/kube/contour'
 import type { Immutable } from '@seamark/kube/object'
 import { parseGoDuration, parseTimeout } from '../../build/durations.ts'
-import { originOf, type Draft } from '../../build/draft.ts'
+import { originOf } from '../../build/draft.ts'
 import { headersPolicy, type HeadersResult } from '../../build/headers.ts'
 import type { BuildSettings, Objects } from '../../build/input.ts'
 import { findCaBundle, secretKey } from '../../build/secrets.ts'
 import { clusterOf, protocolOf, resolveService } from '../../build/services.ts'
+import type { DraftSink } from '../../build/step.ts'
+import { hostTextFault, readPathText } from '../../build/wire-text.ts'
 import type { Action, Backend, Cluster, HashSource, HealthCheck, Match, Mirror, Retry, Route } from '../../ir/model.ts'
 import type { ProxyVerdict } from './verdict.ts'
 import { DEFAULT_IDLE_MS } from '../ingress.ts'
 import { localRateLimit } from './host-policy.ts'
 
 export interface RouteInput {
-  readonly draft: Draft
+  readonly draft: DraftSink
   readonly objects: Objects
   readonly settings: BuildSettings
   readonly proxy: Immutable<HTTPProxy>
@@ -101,17 +103,33 @@ function actionOf(
       verdict.error('RouteError', 'RequestRedirectPolicy', message)
       return undefined
     }
-    return {
-      kind: 'redirect',
-      status: redirect.statusCode ?? 302,
-      ...(redirect.scheme !== undefined && { scheme: redirect.scheme }),
-      ...(redirect.hostname !== undefined && { host: redirect.hostname }),
-      ...(redirect.port !== undefined && { port: redirect.port }),
-      ...(redirect.path !== undefined && { path: { kind: 'full', value: redirect.path } }),
-      ...(redirect.prefix !== undefined && { path: { kind: 'prefix', value: redirect.prefix } }),
-    }
+    return redirectOf(redirect, verdict)
   }
   return forwardOf(input, route, match, headers)
+}
+
+function redirectOf(
+  redirect: NonNullable<Immutable<ProxyRoute['requestRedirectPolicy']>>,
+  verdict: ProxyVerdict,
+): Action | undefined {
+  const { scheme, hostname, port, statusCode = 302 } = redirect
+  const refuse = (fault: string): undefined => {
+    verdict.error('RouteError', 'RequestRedirectPolicy', `route.requestRedirectPolicy is invalid: ${fault}`)
+  }
+  const hostFault = hostname === undefined ? undefined : hostTextFault(hostname)
+  if (hostFault !== undefined) return refuse(`hostname ${hostFault}`)
+  const text = redirect.path ?? redirect.prefix
+  const path = text === undefined ? undefined : readPathText(text)
+  if (path !== undefined && 'fault' in path)
+    return refuse(`${redirect.path === undefined ? 'prefix' : 'path'} ${path.fault}`)
+  return {
+    kind: 'redirect',
+    status: statusCode,
+    ...(scheme !== undefined && { scheme }),
+    ...(hostname !== undefined && { host: hostname }),
+    ...(port !== undefined && { port }),
+    ...(path !== undefined && { path: { kind: redirect.path === undefined ? 'prefix' : 'full', value: path.value } }),
+  }
 }
 
 function forwardOf(
@@ -157,7 +175,7 @@ function forwardOf(
   return {
     kind: 'forward',
     backends: withEqualWeights(backends),
-    mirrors,
+    mirrors: mirrors.length === 0 ? NONE : mirrors,
     ...(rewrite.value !== undefined && { rewrite: { kind: 'prefix', value: rewrite.value } }),
     ...(headers.host !== undefined && { host: headers.host }),
     hash,
@@ -280,8 +298,12 @@ function rewriteOf(route: Immutable<ProxyRoute>, match: Match, verdict: ProxyVer
   }
   const exact = replacements.find(({ prefix = '' }) => prefix !== '' && prefix === match.path.value)
   const fallback = replacements.find(({ prefix = '' }) => prefix === '')
-  const value = (exact ?? fallback)?.replacement
-  return value === undefined ? {} : { value }
+  const text = (exact ?? fallback)?.replacement
+  if (text === undefined) return {}
+  const path = readPathText(text)
+  if ('value' in path) return path
+  verdict.error('PrefixReplaceError', 'ReplacementNotValid', `replacement ${path.fault}`)
+  return 'invalid'
 }
 
 function healthCheckOf(
@@ -294,9 +316,14 @@ function healthCheckOf(
       return { fault: 'invalid expected status range: start must be in the range [100, 599]' }
     if (end < 101 || end > 600) return { fault: 'invalid expected status range: end must be in the range [101, 600]' }
   }
+  const path = readPathText(policy.path)
+  if ('fault' in path) return { fault: `invalid health check path: ${path.fault}` }
+  const { host = 'contour-envoy-healthcheck' } = policy
+  const hostFault = hostTextFault(host)
+  if (hostFault !== undefined) return { fault: `invalid health check host: ${hostFault}` }
   return {
-    path: policy.path,
-    host: policy.host ?? 'contour-envoy-healthcheck',
+    path: path.value,
+    host,
     intervalMs: (policy.intervalSeconds || 10) * 1_000,
     timeoutMs: (policy.timeoutSeconds || 2) * 1_000,
     unhealthyThreshold: policy.unhealthyThresholdCount || 3,
@@ -318,15 +345,22 @@ function retryOf(policy: Immutable<ProxyRoute['retryPolicy']>): Retry | undefine
   }
 }
 
-function balancingOf(
-  { loadBalancerPolicy: policy }: Immutable<ProxyRoute>,
-  verdict: ProxyVerdict,
-): { hash: HashSource[]; balancing: Cluster['balancing'] } {
+/** Shared: most routes have neither, and a cluster has thousands of routes. */
+const NONE: readonly never[] = []
+
+interface Balancing {
+  readonly hash: readonly HashSource[]
+  readonly balancing: Cluster['balancing']
+}
+
+const ROUND_ROBIN: Balancing = { hash: NONE, balancing: 'roundRobin' }
+
+function balancingOf({ loadBalancerPolicy: policy }: Immutable<ProxyRoute>, verdict: ProxyVerdict): Balancing {
   switch (policy?.strategy) {
     case 'WeightedLeastRequest':
-      return { hash: [], balancing: 'leastRequest' }
+      return { hash: NONE, balancing: 'leastRequest' }
     case 'Random':
-      return { hash: [], balancing: 'random' }
+      return { hash: NONE, balancing: 'random' }
     case 'Cookie':
       return { hash: [{ kind: 'cookie', name: 'X-Contour-Session-Affinity' }], balancing: 'hash' }
     case 'RequestHash': {
@@ -358,6 +392,6 @@ function balancingOf(
     }
     case undefined:
     default:
-      return { hash: [], balancing: 'roundRobin' }
+      return ROUND_ROBIN
   }
 }

@@ -1,14 +1,14 @@
 /** `tcpproxy` of an HTTPProxy: the backends of a TLS connection, possibly in an included HTTPProxy. */
 import type { HTTPProxy } from '@seamark/kube/contour'
 import { keyOf, type Immutable } from '@seamark/kube/object'
-import type { Draft } from '../../build/draft.ts'
 import type { BuildSettings, Objects } from '../../build/input.ts'
 import { clusterOf, resolveService } from '../../build/services.ts'
+import type { DraftSink } from '../../build/step.ts'
 import type { Backend } from '../../ir/model.ts'
 import type { ProxyVerdict } from './verdict.ts'
 
 export interface TcpInput {
-  readonly draft: Draft
+  readonly draft: DraftSink
   readonly objects: Objects
   readonly settings: BuildSettings
   /** An HTTPProxy to include; it is no orphan then. */

@@ -1,15 +1,15 @@
 /** TLS of a root HTTPProxy: termination with versions and client certificates, or passthrough. */
 import type { HTTPProxy, VirtualHost } from '@seamark/kube/contour'
 import type { Immutable } from '@seamark/kube/object'
-import type { Draft } from '../../build/draft.ts'
 import type { Objects } from '../../build/input.ts'
-import { findCaBundle, findCertificate, secretKey } from '../../build/secrets.ts'
+import { findCaBundle, findCertificate, secretKey, STILL_SERVED } from '../../build/secrets.ts'
+import type { DraftSink } from '../../build/step.ts'
 import type { ClientValidation, TlsTermination, TlsVersion } from '../../ir/model.ts'
 import type { ProxyVerdict } from './verdict.ts'
 
 /** `invalid`: the host must not be served, neither over HTTPS nor over HTTP. */
 export function readTls(
-  draft: Draft,
+  draft: DraftSink,
   objects: Objects,
   proxy: Immutable<HTTPProxy>,
   { tls }: Immutable<VirtualHost>,
@@ -37,14 +37,16 @@ export function readTls(
       'Spec.Virtualhost.TLS enabled fallback but fallback certificates are not supported',
     )
   if (passthrough) return 'passthrough'
-  const certificate = findCertificate(objects, secretKey(secretName, namespace), namespace)
-  if ('fault' in certificate)
-    return certificate.isForbidden === true
-      ? fail(
-          'DelegationNotPermitted',
-          `Spec.VirtualHost.TLS Secret "${secretName}" certificate delegation not permitted`,
-        )
-      : fail('SecretNotValid', `Spec.VirtualHost.TLS Secret "${secretName}" is invalid: ${certificate.fault}`)
+  const found = findCertificate(objects, secretKey(secretName, namespace), namespace)
+  const { certificate, fault } = found
+  if (found.isForbidden === true)
+    return fail(
+      'DelegationNotPermitted',
+      `Spec.VirtualHost.TLS Secret "${secretName}" certificate delegation not permitted`,
+    )
+  const invalid = `Spec.VirtualHost.TLS Secret "${secretName}" is invalid: ${fault ?? ''}`
+  if (certificate === undefined) return fail('SecretNotValid', invalid)
+  if (fault !== undefined) verdict.error('TLSError', 'SecretNotValid', `${invalid}; ${STILL_SERVED}`)
   const minVersion: TlsVersion = tls.minimumProtocolVersion === '1.3' ? '1.3' : '1.2'
   const maxVersion: TlsVersion = tls.maximumProtocolVersion === '1.2' ? '1.2' : '1.3'
   if (maxVersion < minVersion)

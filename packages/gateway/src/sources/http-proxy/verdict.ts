@@ -26,10 +26,22 @@ const MAX_MESSAGE_LENGTH = 32_760
 /** An HTTPProxy with thousands of broken routes must not exceed the size limit of objects. */
 const MAX_ENTRIES = 100
 
+const NONE: readonly SubCondition[] = []
+
+const validIntents = new WeakMap<Immutable<HTTPProxy>, StatusIntent>()
+
+/** The status of an object without errors and warnings: made once, and the same object in every build. */
+export function validIntent(proxy: Immutable<HTTPProxy>): StatusIntent {
+  let intent = validIntents.get(proxy)
+  if (intent === undefined) validIntents.set(proxy, (intent = new ProxyVerdict(proxy).toIntent()))
+  return intent
+}
+
 export class ProxyVerdict {
   readonly proxy: Immutable<HTTPProxy>
-  readonly #errors: SubCondition[] = []
-  readonly #warnings: SubCondition[] = []
+  /** Shared while there are none. */
+  #errors: readonly SubCondition[] = NONE
+  #warnings: readonly SubCondition[] = NONE
 
   constructor(proxy: Immutable<HTTPProxy>) {
     this.proxy = proxy
@@ -39,12 +51,22 @@ export class ProxyVerdict {
     return this.#errors.length === 0
   }
 
+  get isEmpty(): boolean {
+    return this.#errors.length + this.#warnings.length === 0
+  }
+
+  /** Adds the errors and warnings of another examination of the same object. */
+  merge(other: ProxyVerdict): void {
+    for (const each of other.#errors) this.#errors = withEntry(this.#errors, each)
+    for (const each of other.#warnings) this.#warnings = withEntry(this.#warnings, each)
+  }
+
   error(type: ErrorType, reason: string, message: string): void {
-    add(this.#errors, type, reason, message)
+    this.#errors = withEntry(this.#errors, { type, reason, message })
   }
 
   warn(type: ErrorType, reason: string, message: string): void {
-    add(this.#warnings, type, reason, message)
+    this.#warnings = withEntry(this.#warnings, { type, reason, message })
   }
 
   toIntent(): StatusIntent {
@@ -73,9 +95,12 @@ export class ProxyVerdict {
 }
 
 /** A proxy that several roots include is examined several times; each error is reported once. */
-function add(list: SubCondition[], type: ErrorType, reason: string, text: string): void {
+function withEntry(
+  list: readonly SubCondition[],
+  { type, reason, message: text }: Pick<SubCondition, 'type' | 'reason' | 'message'>,
+): readonly SubCondition[] {
   const message = text.slice(0, MAX_MESSAGE_LENGTH)
-  if (list.length >= MAX_ENTRIES) return
-  if (list.some((each) => each.type === type && each.reason === reason && each.message === message)) return
-  list.push({ type, status: 'True', reason, message })
+  if (list.length >= MAX_ENTRIES) return list
+  if (list.some((each) => each.type === type && each.reason === reason && each.message === message)) return list
+  return [...list, { type, status: 'True', reason, message }]
 }

@@ -12,7 +12,7 @@ import { BALANCE_DEFAULTS } from '../load-balancer.ts'
 
 const NOW_MS = Date.UTC(2030, 0, 1)
 
-interface World {
+interface Fixture {
   readonly loadBalancer: DNSLoadBalancer
   readonly endpoints: readonly DNSLoadBalancerEndpoint[]
   readonly verdicts: Readonly<Record<string, Verdict>>
@@ -24,17 +24,17 @@ const ADDRESSES: Record<string, string[]> = {
   'two.example.net.': ['192.0.2.102', '2001:db8::102'],
 }
 
-function factsOf(world: World, more: Partial<BalanceFacts> = {}): BalanceFacts {
+function factsOf(fixture: Fixture, more: Partial<BalanceFacts> = {}): BalanceFacts {
   return {
     nowMs: NOW_MS,
     startedMs: NOW_MS - 3_600_000,
     defaults: BALANCE_DEFAULTS,
-    loadBalancer: world.loadBalancer,
+    loadBalancer: fixture.loadBalancer,
     holder: 'web/shop',
-    endpoints: world.endpoints,
-    verdictOf: (key) => world.verdicts[key.replace('web/', '')] ?? 'unknown',
+    endpoints: fixture.endpoints,
+    verdictOf: (key) => fixture.verdicts[key.replace('web/', '')] ?? 'unknown',
     nameVerdict: 'healthy',
-    published: world.published,
+    published: fixture.published,
     provider: { state: 'ready' },
     lookup: (name) => ADDRESSES[name],
     changesMs: [],
@@ -57,20 +57,20 @@ const a = endpoint('a', { ipaddress: '192.0.2.1' })
 const b = endpoint('b', { ipaddress: '192.0.2.2' })
 const records = (...values: string[]): RRset[] => [{ name: 'shop.example.com.', type: 'A', ttl: 30, values }]
 
-/** The world after the decision was carried out. */
-function apply(world: World, more: Partial<BalanceFacts> = {}): World {
-  const decision = decide(factsOf(world, more))
+/** The state after the decision was carried out. */
+function apply(fixture: Fixture, more: Partial<BalanceFacts> = {}): Fixture {
+  const decision = decide(factsOf(fixture, more))
   const published =
     decision.records.kind === 'publish'
       ? decision.records.sets
       : decision.records.kind === 'remove'
         ? []
-        : world.published
+        : fixture.published
   return {
-    ...world,
+    ...fixture,
     published,
-    loadBalancer: { ...world.loadBalancer, status: decision.whenApplied.status },
-    endpoints: world.endpoints
+    loadBalancer: { ...fixture.loadBalancer, status: decision.whenApplied.status },
+    endpoints: fixture.endpoints
       .filter(({ metadata }) => !decision.deletions.some(({ key }) => key === `web/${metadata.name}`))
       .map((each) => {
         const status = decision.whenApplied.endpointStatuses.get(`web/${each.metadata.name}`)
@@ -98,7 +98,7 @@ const anyEndpoint = fc.record({
   validForMs: fc.constantFrom(undefined, -1_000, 60_000),
 })
 
-const anyWorld: fc.Arbitrary<World> = fc
+const anyFixture: fc.Arbitrary<Fixture> = fc
   .record({
     endpoints: fc.array(anyEndpoint, { maxLength: 5 }),
     type: fc.constantFrom(undefined, 'Balanced', 'Exclusive'),
@@ -135,13 +135,13 @@ const anyWorld: fc.Arbitrary<World> = fc
 describe('a decision', () => {
   it('does not depend on the order of the endpoints', () => {
     fc.assert(
-      fc.property(anyWorld, fc.infiniteStream(fc.nat()), (world, numbers) => {
-        const shuffled = world.endpoints
+      fc.property(anyFixture, fc.infiniteStream(fc.nat()), (fixture, numbers) => {
+        const shuffled = fixture.endpoints
           .map((each) => ({ each, order: numbers.next().value ?? 0 }))
           .sort((x, y) => x.order - y.order)
           .map(({ each }) => each)
-        const { whenRejected: _, ...one } = decide(factsOf(world))
-        const { whenRejected: __, ...other } = decide(factsOf({ ...world, endpoints: shuffled }))
+        const { whenRejected: _, ...one } = decide(factsOf(fixture))
+        const { whenRejected: __, ...other } = decide(factsOf({ ...fixture, endpoints: shuffled }))
         expect(other).toEqual(one)
       }),
     )
@@ -149,8 +149,8 @@ describe('a decision', () => {
 
   it('changes nothing the second time', () => {
     fc.assert(
-      fc.property(anyWorld, fc.boolean(), (world, answersByPolicy) => {
-        const settled = apply(world, { answersByPolicy })
+      fc.property(anyFixture, fc.boolean(), (fixture, answersByPolicy) => {
+        const settled = apply(fixture, { answersByPolicy })
         const again = decide(factsOf(settled, { answersByPolicy }))
         if (again.records.kind !== 'hold') expect(again.records.isChange).toBe(false)
         expect(again.whenApplied.status).toEqual(settled.loadBalancer.status)
@@ -164,15 +164,18 @@ describe('a decision', () => {
 
   it('never empties a published name, unless told to remove it and every verdict is bad', () => {
     fc.assert(
-      fc.property(anyWorld, (world) => {
-        fc.pre((world.published ?? []).length > 0)
-        const { records } = decide(factsOf(world))
+      fc.property(anyFixture, (fixture) => {
+        fc.pre((fixture.published ?? []).length > 0)
+        const { records } = decide(factsOf(fixture))
         if (records.kind === 'publish') expect(records.sets.flatMap(({ values }) => values).length).toBeGreaterThan(0)
         if (records.kind === 'remove') {
-          expect(world.loadBalancer.spec.onAllUnhealthy).toBe('Remove')
+          expect(fixture.loadBalancer.spec.onAllUnhealthy).toBe('Remove')
           expect(
             decide(
-              factsOf({ ...world, loadBalancer: shop({ ...world.loadBalancer.spec, onAllUnhealthy: 'ServeLast' }) }),
+              factsOf({
+                ...fixture,
+                loadBalancer: shop({ ...fixture.loadBalancer.spec, onAllUnhealthy: 'ServeLast' }),
+              }),
             ).records.kind,
           ).toBe('hold')
         }
@@ -182,20 +185,20 @@ describe('a decision', () => {
 
   it('never publishes a CNAME beside another record, nor more than one endpoint when exclusive', () => {
     fc.assert(
-      fc.property(anyWorld, (world) => {
-        const { records, whenApplied } = decide(factsOf(world))
+      fc.property(anyFixture, (fixture) => {
+        const { records, whenApplied } = decide(factsOf(fixture))
         if (records.kind !== 'publish') return
         if (records.sets.some(({ type }) => type === 'CNAME')) expect(records.sets).toHaveLength(1)
-        if (world.loadBalancer.spec.type === 'Exclusive') expect(whenApplied.status.active).toHaveLength(1)
+        if (fixture.loadBalancer.spec.type === 'Exclusive') expect(whenApplied.status.active).toHaveLength(1)
       }),
     )
   })
 
   it('never publishes an endpoint that has not passed on a name that has no records', () => {
     fc.assert(
-      fc.property(anyWorld, (world) => {
-        const { whenApplied } = decide(factsOf({ ...world, published: [] }))
-        for (const { name } of whenApplied.status.active ?? []) expect(world.verdicts[name]).toBe('healthy')
+      fc.property(anyFixture, (fixture) => {
+        const { whenApplied } = decide(factsOf({ ...fixture, published: [] }))
+        for (const { name } of whenApplied.status.active ?? []) expect(fixture.verdicts[name]).toBe('healthy')
       }),
     )
   })
@@ -203,14 +206,14 @@ describe('a decision', () => {
   it('keeps the records while the provider is missing, out of scope or unreadable', () => {
     fc.assert(
       fc.property(
-        anyWorld,
+        anyFixture,
         fc.constantFrom(
           { state: 'missing' as const },
           { state: 'outOfScope' as const, provider: 'dns/aws' },
           { state: 'unreadable' as const, error: 'timeout' },
         ),
-        (world, provider) => {
-          expect(decide(factsOf(world, { provider })).records.kind).toBe('hold')
+        (fixture, provider) => {
+          expect(decide(factsOf(fixture, { provider })).records.kind).toBe('hold')
         },
       ),
     )
@@ -219,17 +222,17 @@ describe('a decision', () => {
 
 describe('the change rate', () => {
   it('holds the seventh change within a minute and asks to decide again when it may go', () => {
-    const world: World = {
+    const fixture: Fixture = {
       loadBalancer: shop(),
       endpoints: [a, b],
       verdicts: { a: 'healthy', b: 'healthy' },
       published: records('192.0.2.1'),
     }
     const changesMs = Array.from({ length: MAX_CHANGES_PER_MINUTE }, (_, index) => NOW_MS - 50_000 + index)
-    const held = decide(factsOf(world, { changesMs }))
+    const held = decide(factsOf(fixture, { changesMs }))
     expect(held).toMatchObject({ records: { kind: 'hold' }, reason: 'ChangeRateLimited', againAfterMs: 10_000 })
     expect(held.whenApplied.status.active).toEqual([{ name: 'a', ipaddress: '192.0.2.1' }])
-    expect(decide(factsOf(world, { changesMs, nowMs: NOW_MS + 10_000 })).records).toMatchObject({
+    expect(decide(factsOf(fixture, { changesMs, nowMs: NOW_MS + 10_000 })).records).toMatchObject({
       kind: 'publish',
       isChange: true,
     })
@@ -238,25 +241,25 @@ describe('the change rate', () => {
 
 describe('endpoints that hold their place', () => {
   it('stay published while their verdict is unknown, and others join them', () => {
-    const world: World = {
+    const fixture: Fixture = {
       loadBalancer: shop(),
       endpoints: [a, b],
       verdicts: { a: 'unknown', b: 'healthy' },
       published: records('192.0.2.1'),
     }
-    expect(decide(factsOf(world)).records).toMatchObject({ sets: records('192.0.2.1', '192.0.2.2') })
-    expect(decide(factsOf({ ...world, published: [] })).records).toMatchObject({ sets: records('192.0.2.2') })
+    expect(decide(factsOf(fixture)).records).toMatchObject({ sets: records('192.0.2.1', '192.0.2.2') })
+    expect(decide(factsOf({ ...fixture, published: [] })).records).toMatchObject({ sets: records('192.0.2.2') })
   })
 
   it('are taken from the status when the records cannot be read', () => {
     const loadBalancer = { ...shop({ type: 'Exclusive' }), status: { active: [{ name: 'b', ipaddress: '192.0.2.2' }] } }
-    const world: World = {
+    const fixture: Fixture = {
       loadBalancer,
       endpoints: [a, b],
       verdicts: { a: 'healthy', b: 'healthy' },
       published: undefined,
     }
-    expect(decide(factsOf(world)).records).toMatchObject({ sets: records('192.0.2.2') })
+    expect(decide(factsOf(fixture)).records).toMatchObject({ sets: records('192.0.2.2') })
   })
 })
 
@@ -351,7 +354,7 @@ describe('weights and regions in a zone of our own DNS server', () => {
   const us = endpoint('us', { ipaddress: '192.0.2.2', geo: 'us', priority: 1 })
   const reserve = endpoint('reserve', { ipaddress: '192.0.2.3', geo: 'us', priority: 2 })
   const elsewhere = endpoint('elsewhere', { ipaddress: '192.0.2.4' })
-  const world: World = {
+  const fixture: Fixture = {
     loadBalancer: shop(),
     endpoints: [eu, us, reserve, elsewhere],
     verdicts: { eu: 'healthy', us: 'healthy', reserve: 'healthy', elsewhere: 'healthy' },
@@ -367,7 +370,7 @@ describe('weights and regions in a zone of our own DNS server', () => {
   }
 
   it('become a policy with the best endpoints of each region', () => {
-    expect(settingsOf(factsOf(world, { answersByPolicy: true }))).toEqual({
+    expect(settingsOf(factsOf(fixture, { answersByPolicy: true }))).toEqual({
       values: ['192.0.2.1', '192.0.2.2', '192.0.2.4'],
       settings: {
         'seamark.io/answer': 'weighted',
@@ -383,8 +386,8 @@ describe('weights and regions in a zone of our own DNS server', () => {
       settingsOf(
         factsOf(
           {
-            ...world,
-            verdicts: { ...world.verdicts, ...Object.fromEntries(names.map((name) => [name, 'unhealthy'])) },
+            ...fixture,
+            verdicts: { ...fixture.verdicts, ...Object.fromEntries(names.map((name) => [name, 'unhealthy'])) },
           },
           { answersByPolicy: true },
         ),
@@ -394,12 +397,12 @@ describe('weights and regions in a zone of our own DNS server', () => {
   })
 
   it('are a plain set of the best priority elsewhere', () => {
-    expect(decide(factsOf(world)).records).toMatchObject({ sets: records('192.0.2.1', '192.0.2.4') })
-    expect(settingsOf(factsOf(world)).settings).toEqual({})
+    expect(decide(factsOf(fixture)).records).toMatchObject({ sets: records('192.0.2.1', '192.0.2.4') })
+    expect(settingsOf(factsOf(fixture)).settings).toEqual({})
   })
 
   it('are published again when only a weight changes, and replaced by a plain policy when all are equal', () => {
-    const settled = apply(world, { answersByPolicy: true })
+    const settled = apply(fixture, { answersByPolicy: true })
     const heavier = { ...settled, endpoints: [{ ...eu, spec: { ...eu.spec, weight: 9 } }, us, reserve, elsewhere] }
     expect(decide(factsOf(heavier, { answersByPolicy: true })).records).toMatchObject({ isChange: true })
     const equal = { ...settled, endpoints: [endpoint('eu', { ipaddress: '192.0.2.1' }), elsewhere] }

@@ -17,8 +17,7 @@ function memberWith(count: number, hub = 'hub-1') {
         annotations: { [LEAF_ANNOTATION]: `ingress-${index}--eu1` },
       },
     })
-  const list: Parameters<typeof sweepMember>[1]['list'] = (kind, namespace) => member.informers.list(kind, namespace)
-  const ctx = { cluster: 'eu1', client: member.client, log: member.log, list }
+  const ctx = { ...member.informers, cluster: 'eu1', client: member.client, log: member.log }
   const left = () => member.informers.list(Ingress).map(({ metadata }) => metadata.name)
   return { member, ctx, left }
 }

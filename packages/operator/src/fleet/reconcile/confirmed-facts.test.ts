@@ -18,9 +18,7 @@ import {
 function shortView(): { server: MemoryCluster; ctx: Context } {
   const server = memoryCluster()
   const { informers, log } = memoryCluster()
-  const get = (kind: Kind, key: string) => informers.get(kind, key)
-  const list = (kind: Kind, namespace?: string) => informers.list(kind, namespace)
-  const ctx = { client: server.client, get, list, log, signal: AbortSignal.any([]) }
+  const ctx = { ...informers, client: server.client, log, signal: AbortSignal.any([]) }
   return { server, ctx: ctx as unknown as Context }
 }
 

@@ -1,30 +1,32 @@
 /**
  * Every fleet scenario on API servers under crashes, stale restarts, lost events, 410, and empty and short lists.
- * fleet-crashes.test.ts tries a crash at every write.
+ * crashes.test.ts tries a crash at every write.
  */
 import type { Ingress } from '@seamark/kube'
 import type { Obj } from '@seamark/kube/object'
 import { type DNSEndpoint, fleetCrds, loadBalancerCrds, playgroundCrds } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
-import { expectConvergence } from './expect-convergence.ts'
-import { FleetActions, maskIds } from './fleet-actions.ts'
-import { FleetBench } from './fleet-bench.ts'
-import { fleetScenarios } from './fleet-scenarios.ts'
-import type { Invariant, World } from './scenario.ts'
-import { exploration } from './seeds.ts'
+import { expectConvergence } from '../expect-convergence.ts'
+import { FleetActions, maskIds } from './actions.ts'
+import { FleetBench } from './bench.ts'
+import { fleetScenarios } from './scenarios.ts'
+import type { Invariant, TestEnvironment } from '../scenario.ts'
+import { exploration } from '../seeds.ts'
 
 /** Few, because a run takes a second: a manager with two members for an hour. */
 const EXPLORED = { crashes: 3, shortCrashes: 0, shortSamples: 0 }
 
-const publishedIn = (world: World): string[] =>
-  (world.list('DNSEndpoint') as DNSEndpoint[]).flatMap(({ spec }) => spec.endpoints.flatMap(({ targets }) => targets))
+const publishedIn = (environment: TestEnvironment): string[] =>
+  (environment.list('DNSEndpoint') as DNSEndpoint[]).flatMap(({ spec }) =>
+    spec.endpoints.flatMap(({ targets }) => targets),
+  )
 
 /** While a root exists, DNS answers it once it has done so. */
 const keepsAnswer: Invariant = {
   name: 'a published root keeps an address in DNS',
-  check(world, { kind, key, before, after }) {
+  check(environment, { kind, key, before, after }) {
     if (kind !== 'DNSEndpoint' || before === undefined) return undefined
-    const isLive = world
+    const isLive = environment
       .list('Ingress')
       .some(({ metadata }) => metadata.deletionTimestamp === undefined && key.startsWith(`${metadata.namespace}/`))
     const targets = (after as DNSEndpoint | undefined)?.spec.endpoints.flatMap((endpoint) => endpoint.targets) ?? []
@@ -35,11 +37,11 @@ const keepsAnswer: Invariant = {
 /** DNS forgets a leaf before the member does. */
 const removesFromDnsFirst: Invariant = {
   name: 'a leaf is deleted only when DNS does not answer it',
-  check(world, { kind, key, type, before }) {
+  check(environment, { kind, key, type, before }) {
     if (kind !== 'Leaf' || type !== 'delete') return undefined
     const leaf: Ingress | undefined = before
     const addresses = (leaf?.status?.loadBalancer?.ingress ?? []).map(({ ip }) => ip ?? '')
-    const published = publishedIn(world)
+    const published = publishedIn(environment)
     return addresses.some((address) => published.includes(address)) ? `${key} was deleted` : undefined
   },
 }

@@ -6,33 +6,33 @@
  */
 import { type Client, connect, Ingress, IngressClass, Namespace, Secret, Service } from '@seamark/kube'
 import { BalanceConfig, Cluster, DNSEndpoint, FleetConfig, GlobalIngressPolicy, runApp } from '@seamark/operator'
-import { eventually, type RunningApp, type World } from '../integration/publish/world.ts'
-import { MEMBERS, NAMESPACES, type Partition, policyOf, rootOf, type SimulatedFleet } from './fleet-actions.ts'
-import { HealthTable } from './health-table.ts'
-import { inProcessConfig, inProcessTransport } from './in-process-transport.ts'
-import type { Stage } from './scenario.ts'
-import { simulatedWorld } from './simulated-world.ts'
+import { eventually, type RunningApp, type TestEnvironment } from '../../integration/publish/test-environment.ts'
+import { MEMBERS, NAMESPACES, type Partition, policyOf, rootOf, type SimulatedFleet } from './actions.ts'
+import { HealthTable } from '../balance/health-table.ts'
+import { inProcessConfig, inProcessTransport } from '../in-process-transport.ts'
+import type { Stage } from '../scenario.ts'
+import { simulatedCluster } from '../simulated-cluster.ts'
 
 export class FleetBench implements SimulatedFleet {
   readonly client: Client
   readonly health = new HealthTable()
-  readonly #world: World
+  readonly #environment: TestEnvironment
   readonly #stage: Stage
 
   constructor(stage: Stage) {
     this.#stage = stage
-    this.#world = simulatedWorld(stage)
-    this.client = this.#world.client
+    this.#environment = simulatedCluster(stage)
+    this.client = this.#environment.client
     for (const address of Object.values(MEMBERS)) this.health.set(address, 'healthy')
   }
 
   static async prepare(stage: Stage, { clusters = ['eu1', 'us1'], hasRival = false } = {}): Promise<void> {
-    const world = simulatedWorld(stage)
-    const { client } = world
+    const environment = simulatedCluster(stage)
+    const { client } = environment
     for (const name of ['manager', ...NAMESPACES]) await client.create(Namespace, { metadata: { name } })
     await client.create(IngressClass, { metadata: { name: 'global' }, spec: { controller: 'seamark.io/global' } })
     for (const name of Object.keys(MEMBERS)) {
-      const { client: member, kubeconfig } = await world.userCluster(name)
+      const { client: member, kubeconfig } = await environment.userCluster(name)
       for (const namespace of NAMESPACES) {
         await member.create(Namespace, { metadata: { name: namespace } })
         await member.create(Service, { metadata: { namespace, name: 'web' }, spec: { ports: [{ port: 80 }] } })
@@ -52,7 +52,7 @@ export class FleetBench implements SimulatedFleet {
   }
 
   run(): RunningApp {
-    return this.#world.launch('contour-plus', async (cluster, { clock, connect: connectMember }, signal) =>
+    return this.#environment.launch('contour-plus', async (cluster, { clock, connect: connectMember }, signal) =>
       runApp(
         {
           cluster,
@@ -105,7 +105,7 @@ export class FleetBench implements SimulatedFleet {
   }
 
   async eventually(what: string, isSo: () => Promise<boolean>): Promise<void> {
-    await eventually(what, isSo, (found) => found, undefined, this.#world.waiting)
+    await eventually(what, isSo, (found) => found, undefined, this.#environment.waiting)
   }
 }
 

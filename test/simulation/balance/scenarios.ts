@@ -1,8 +1,8 @@
 /** B01–B15: load balancers that follow the health of their endpoints. balance.test.ts runs every one with faults. */
 import { Service } from '@seamark/kube'
 import { DNSLoadBalancer, DNSLoadBalancerEndpoint } from '@seamark/operator'
-import type { BalanceBench } from './balance-bench.ts'
-import { eventually } from '../integration/publish/world.ts'
+import type { BalanceBench } from './bench.ts'
+import { eventually } from '../../integration/publish/test-environment.ts'
 
 export interface BalanceScenario {
   readonly title: string
@@ -34,7 +34,9 @@ export const balanceScenarios: readonly BalanceScenario[] = [
       await using _app = bench.run()
       await bench.expectPublished(BOTH)
       bench.health.set('192.0.2.9', 'healthy')
-      await bench.world.client.patch(DNSLoadBalancerEndpoint, 'web/b', 'merge', { spec: { ipaddress: '192.0.2.9' } })
+      await bench.environment.client.patch(DNSLoadBalancerEndpoint, 'web/b', 'merge', {
+        spec: { ipaddress: '192.0.2.9' },
+      })
       await bench.expectPublished('shop.example.com 192.0.2.1,192.0.2.9')
     },
   },
@@ -106,7 +108,7 @@ export const balanceScenarios: readonly BalanceScenario[] = [
       await bench.pair()
       await using _app = bench.run()
       await bench.expectPublished(BOTH)
-      await bench.world.client.delete(DNSLoadBalancerEndpoint, 'web/b')
+      await bench.environment.client.delete(DNSLoadBalancerEndpoint, 'web/b')
       await bench.expectPublished(FIRST)
     },
   },
@@ -114,11 +116,19 @@ export const balanceScenarios: readonly BalanceScenario[] = [
     title: 'B10: an endpoint that nobody renews expires after the start-up grace',
     async run(bench) {
       await bench.pair()
-      const status = { validUntil: new Date(bench.world.waiting.now() + MINUTE_MS).toISOString().replace(/\.\d+/, '') }
-      await bench.world.client.patch(DNSLoadBalancerEndpoint, 'web/b', 'merge', { status }, { subresource: 'status' })
+      const status = {
+        validUntil: new Date(bench.environment.waiting.now() + MINUTE_MS).toISOString().replace(/\.\d+/, ''),
+      }
+      await bench.environment.client.patch(
+        DNSLoadBalancerEndpoint,
+        'web/b',
+        'merge',
+        { status },
+        { subresource: 'status' },
+      )
       await using _app = bench.run()
       await bench.expectPublished(BOTH)
-      await bench.world.waiting.pass(6 * MINUTE_MS)
+      await bench.environment.waiting.pass(6 * MINUTE_MS)
       await bench.expectPublished(FIRST)
     },
   },
@@ -130,19 +140,19 @@ export const balanceScenarios: readonly BalanceScenario[] = [
       await using _app = bench.run()
       await bench.service('192.0.2.1')
       await bench.expectPublished(FIRST)
-      await bench.world.client.delete(Service, 'web/src')
+      await bench.environment.client.delete(Service, 'web/src')
       await eventually(
         'the Service is gone, and its endpoint',
         async () => {
           const left = [
-            await bench.world.client.find(Service, 'web/src'),
-            await bench.world.client.find(DNSLoadBalancerEndpoint, 'web/src-service'),
+            await bench.environment.client.find(Service, 'web/src'),
+            await bench.environment.client.find(DNSLoadBalancerEndpoint, 'web/src-service'),
           ]
           return left.filter((object) => object !== undefined).length
         },
         (count) => count === 0,
         undefined,
-        bench.world.waiting,
+        bench.environment.waiting,
       )
       await bench.expectPublished(FIRST)
     },
@@ -156,7 +166,7 @@ export const balanceScenarios: readonly BalanceScenario[] = [
       bench.health.set('192.0.2.1', 'unhealthy')
       await bench.expectPublished(SECOND)
       bench.health.set('192.0.2.1', 'healthy')
-      await bench.world.waiting.pass(MINUTE_MS)
+      await bench.environment.waiting.pass(MINUTE_MS)
       await bench.expectPublished(SECOND)
     },
   },
@@ -164,13 +174,13 @@ export const balanceScenarios: readonly BalanceScenario[] = [
     title: 'B13: of two load balancers with one name the older has it, and the other after it',
     async run(bench) {
       await bench.pair()
-      await bench.world.waiting.pass(2_000)
+      await bench.environment.waiting.pass(2_000)
       await bench.balancer({}, 'twin')
       await using _app = bench.run()
       await bench.expectPublished(BOTH)
       await bench.expectMessage("DNS name 'shop.example.com' is already used by load balancer 'web/shop'", 'twin')
-      for (const name of ['a', 'b']) await bench.world.client.delete(DNSLoadBalancerEndpoint, `web/${name}`)
-      await bench.world.client.delete(DNSLoadBalancer, 'web/shop')
+      for (const name of ['a', 'b']) await bench.environment.client.delete(DNSLoadBalancerEndpoint, `web/${name}`)
+      await bench.environment.client.delete(DNSLoadBalancer, 'web/shop')
       await bench.expectMessage('no endpoints configured', 'twin')
     },
   },
@@ -180,15 +190,15 @@ export const balanceScenarios: readonly BalanceScenario[] = [
       await bench.pair()
       await using _app = bench.run()
       await bench.expectPublished(BOTH)
-      await bench.world.client.delete(DNSLoadBalancer, 'web/shop')
+      await bench.environment.client.delete(DNSLoadBalancer, 'web/shop')
       // A process that was killed begins its grace anew.
-      await bench.world.waiting.pass(8 * MINUTE_MS)
+      await bench.environment.waiting.pass(8 * MINUTE_MS)
       await eventually(
         'no endpoint is left',
-        async () => (await bench.world.client.list(DNSLoadBalancerEndpoint)).items.length,
+        async () => (await bench.environment.client.list(DNSLoadBalancerEndpoint)).items.length,
         (count) => count === 0,
         undefined,
-        bench.world.waiting,
+        bench.environment.waiting,
       )
     },
   },
@@ -200,7 +210,7 @@ export const balanceScenarios: readonly BalanceScenario[] = [
       await bench.expectPublished(BOTH)
       bench.health.set('192.0.2.1', 'unknown')
       bench.health.set('192.0.2.2', 'unknown')
-      await bench.world.waiting.pass(MINUTE_MS)
+      await bench.environment.waiting.pass(MINUTE_MS)
       await bench.expectPublished(BOTH)
       for (const host of ['192.0.2.1', '192.0.2.2']) bench.health.set(host, 'healthy')
       await bench.expectMessage(undefined)

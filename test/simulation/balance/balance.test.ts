@@ -2,21 +2,21 @@
 import type { Obj } from '@seamark/kube/object'
 import { type DNSEndpoint, loadBalancerCrds, playgroundCrds } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
-import { BalanceBench } from './balance-bench.ts'
-import { balanceScenarios } from './balance-scenarios.ts'
-import { expectConvergence } from './expect-convergence.ts'
-import type { Invariant } from './scenario.ts'
-import { exploration } from './seeds.ts'
-import { simulatedWorld } from './simulated-world.ts'
+import { BalanceBench } from './bench.ts'
+import { balanceScenarios } from './scenarios.ts'
+import { expectConvergence } from '../expect-convergence.ts'
+import type { Invariant } from '../scenario.ts'
+import { exploration } from '../seeds.ts'
+import { simulatedCluster } from '../simulated-cluster.ts'
 
 /** INV-1: the records of a load balancer that exists are neither emptied nor deleted. */
 const keepsTargets: Invariant = {
   name: 'the records of a load balancer keep a target',
-  check(world, { kind, key, isByController, type, before, after }) {
+  check(environment, { kind, key, isByController, type, before, after }) {
     if (kind !== 'DNSEndpoint' || !isByController) return undefined
     if (type === 'delete') {
       const [owner] = before?.metadata.ownerReferences ?? []
-      const isOrphan = world.find('DNSLoadBalancer', key.replace(/-dnslb$/, ''))?.metadata.uid !== owner?.uid
+      const isOrphan = environment.find('DNSLoadBalancer', key.replace(/-dnslb$/, ''))?.metadata.uid !== owner?.uid
       return isOrphan ? undefined : `${key} was deleted`
     }
     const { endpoints } = (after as DNSEndpoint).spec
@@ -34,8 +34,8 @@ describe('balance, whatever goes wrong', () => {
       {
         name: title,
         given,
-        prepare: async (stage) => BalanceBench.prepare(simulatedWorld(stage)),
-        play: async (stage) => run(new BalanceBench(simulatedWorld(stage))),
+        prepare: async (stage) => BalanceBench.prepare(simulatedCluster(stage)),
+        play: async (stage) => run(new BalanceBench(simulatedCluster(stage))),
         invariants: () => (mayRemove ? [] : [keepsTargets]),
       },
       exploration(),

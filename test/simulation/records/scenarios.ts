@@ -1,7 +1,7 @@
 /** What people do while records works: every way in which an RRset comes, changes and goes, and every guard that holds it. */
 import { HTTPProxy } from '@seamark/operator'
 import { expect } from 'vitest'
-import { type RecordsBench, SERVICE_ADDRESS } from './records-bench.ts'
+import { type RecordsBench, SERVICE_ADDRESS } from './bench.ts'
 
 export interface RecordsScenario {
   readonly title: string

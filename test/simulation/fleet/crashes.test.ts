@@ -5,14 +5,14 @@
 import { isThorough } from '@seamark/kit'
 import { manager, messageOf } from '@seamark/kube'
 import { describe, expect, it } from 'vitest'
-import { describeFailure, type Failure } from './explore.ts'
-import { FleetActions } from './fleet-actions.ts'
-import { type FleetScenario, fleetScenarios } from './fleet-scenarios.ts'
-import { inProcessConfig } from './in-process-transport.ts'
+import { describeFailure, type Failure } from '../explore.ts'
+import { FleetActions } from './actions.ts'
+import { type FleetScenario, fleetScenarios } from './scenarios.ts'
+import { inProcessConfig } from '../in-process-transport.ts'
 import { MEMORY_REST_MS, MemoryFleet } from './memory-fleet.ts'
-import { judge } from './oracle.ts'
-import { planName, type Plan } from './plan.ts'
-import type { Run } from './simulation.ts'
+import { judge } from '../oracle.ts'
+import { planName, type Plan } from '../plan.ts'
+import type { Run } from '../simulation.ts'
 
 type Crash = Extract<Plan, { kind: 'crash' }>
 

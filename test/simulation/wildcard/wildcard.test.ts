@@ -1,12 +1,12 @@
 /** Every wildcard scenario of the integration suite under T1, T2, T3, T5 and T6. */
 import { playgroundCrds, type DNSEndpoint } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
-import { WildcardBench } from '../integration/wildcard/bench.ts'
-import { wildcardScenarios } from '../integration/wildcard/scenarios.ts'
-import { expectConvergence } from './expect-convergence.ts'
-import type { Invariant } from './scenario.ts'
-import { exploration } from './seeds.ts'
-import { simulatedWorld } from './simulated-world.ts'
+import { WildcardBench } from '../../integration/wildcard/bench.ts'
+import { wildcardScenarios } from '../../integration/wildcard/scenarios.ts'
+import { expectConvergence } from '../expect-convergence.ts'
+import type { Invariant } from '../scenario.ts'
+import { exploration } from '../seeds.ts'
+import { simulatedCluster } from '../simulated-cluster.ts'
 
 /** A wildcard is never written without targets, and never deleted by us: garbage collection does that. */
 const neverEmpty: Invariant = {
@@ -27,8 +27,8 @@ describe('wildcard, whatever goes wrong', () => {
       {
         name: title,
         given: playgroundCrds(),
-        prepare: async (stage) => WildcardBench.prepare(simulatedWorld(stage)),
-        play: async (stage) => run(new WildcardBench(simulatedWorld(stage))),
+        prepare: async (stage) => WildcardBench.prepare(simulatedCluster(stage)),
+        play: async (stage) => run(new WildcardBench(simulatedCluster(stage))),
         invariants: () => [neverEmpty],
       },
       exploration(),

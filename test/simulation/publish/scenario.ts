@@ -8,13 +8,13 @@
 import type { Obj } from '@seamark/kube/object'
 import { playgroundCrds } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
-import { Bench } from '../integration/publish/bench.ts'
-import type { Scenario as PublishScenario } from '../integration/publish/scenarios.ts'
-import { expectConvergence } from './expect-convergence.ts'
-import { publishInvariants } from './publish-invariants.ts'
-import type { Scenario } from './scenario.ts'
-import { exploration, type Limits } from './seeds.ts'
-import { simulatedWorld } from './simulated-world.ts'
+import { Bench } from '../../integration/publish/bench.ts'
+import type { Scenario as PublishScenario } from '../../integration/publish/scenarios.ts'
+import { expectConvergence } from '../expect-convergence.ts'
+import { publishInvariants } from './invariants.ts'
+import type { Scenario } from '../scenario.ts'
+import { exploration, type Limits } from '../seeds.ts'
+import { simulatedCluster } from '../simulated-cluster.ts'
 
 const given = playgroundCrds() as Obj[]
 
@@ -23,9 +23,9 @@ function simulated({ title, run }: PublishScenario): Scenario {
     name: title,
     given,
     async prepare(stage) {
-      await Bench.prepare(simulatedWorld(stage))
+      await Bench.prepare(simulatedCluster(stage))
     },
-    play: async (stage) => run(new Bench(simulatedWorld(stage))),
+    play: async (stage) => run(new Bench(simulatedCluster(stage))),
     invariants: () => publishInvariants,
   }
 }

@@ -1,13 +1,13 @@
 /** The records scenarios under T1 (crashes), T2 (stale reads), T3 (lost events), T5 (410), T6 (short and empty lists). */
-import './synchronous-zlib.ts'
+import '../synchronous-zlib.ts'
 import { playgroundCrds } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
-import { expectConvergence } from './expect-convergence.ts'
-import { FOREIGN, RecordsBench } from './records-bench.ts'
-import { recordsInvariants } from './records-invariants.ts'
-import { budgetScenarios, manyRecordsScenarios, type RecordsScenario, recordsScenarios } from './records-scenarios.ts'
-import type { Scenario } from './scenario.ts'
-import { exploration, type Limits } from './seeds.ts'
+import { expectConvergence } from '../expect-convergence.ts'
+import { FOREIGN, RecordsBench } from './bench.ts'
+import { recordsInvariants } from './invariants.ts'
+import { budgetScenarios, manyRecordsScenarios, type RecordsScenario, recordsScenarios } from './scenarios.ts'
+import type { Scenario } from '../scenario.ts'
+import { exploration, type Limits } from '../seeds.ts'
 
 function simulated({ title, run }: RecordsScenario): Scenario {
   return {

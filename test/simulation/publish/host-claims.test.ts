@@ -9,11 +9,11 @@ import { Service } from '@seamark/kube'
 import { type DNSEndpoint, HTTPProxy, playgroundCrds } from '@seamark/operator'
 import type { Obj } from '@seamark/kube/object'
 import { expect, it } from 'vitest'
-import { Bench } from '../integration/publish/bench.ts'
-import type { Invariant, Scenario, Stage, World as Stored } from './scenario.ts'
-import { seededRandom } from './seeded-random.ts'
-import { simulate } from './simulation.ts'
-import { simulatedWorld } from './simulated-world.ts'
+import { Bench } from '../../integration/publish/bench.ts'
+import type { Invariant, Scenario, Stage, TestEnvironment as Stored } from '../scenario.ts'
+import { seededRandom } from '../seeded-random.ts'
+import { simulate } from '../simulation.ts'
+import { simulatedCluster } from '../simulated-cluster.ts'
 
 const HOST = 'shop.example.com'
 const GRACE_MS = 30_000
@@ -49,18 +49,18 @@ const names = (object: Obj | undefined) =>
   (object as DNSEndpoint | undefined)?.spec.endpoints.map((each) => each.dnsName)
 
 /** Tenants of the host that live and have a record of it. */
-function holders(world: Stored): Tenant[] {
+function holders(environment: Stored): Tenant[] {
   return tenants.filter((tenant) => {
-    const source = world.find(tenant.kind, keyOf(tenant))
+    const source = environment.find(tenant.kind, keyOf(tenant))
     const isAlive = source !== undefined && source.metadata.deletionTimestamp === undefined
-    return isAlive && names(world.find('DNSEndpoint', childKey(tenant)))?.includes(HOST) === true
+    return isAlive && names(environment.find('DNSEndpoint', childKey(tenant)))?.includes(HOST) === true
   })
 }
 
 const oneHolder: Invariant = {
   name: 'a host has one holder',
-  check: (world, { kind }) => {
-    const found = kind === 'DNSEndpoint' ? holders(world) : []
+  check: (environment, { kind }) => {
+    const found = kind === 'DNSEndpoint' ? holders(environment) : []
     return found.length > 1 ? `${found.map(keyOf).join(' and ')} both have ${HOST}` : undefined
   },
 }
@@ -70,10 +70,10 @@ function graceKept(clock: () => number): Invariant {
   let freed: { namespace: string; atMs: number } | undefined
   return {
     name: 'a freed host is not handed to another namespace at once',
-    check(world, { kind, type, key, after }) {
+    check(environment, { kind, type, key, after }) {
       const tenant = tenants.find((each) => keyOf(each) === key && each.kind === kind)
       if (tenant !== undefined && type === 'delete' && tenant.host !== '*.example.com') {
-        const wasHolder = names(world.find('DNSEndpoint', childKey(tenant)))?.includes(HOST) === true
+        const wasHolder = names(environment.find('DNSEndpoint', childKey(tenant)))?.includes(HOST) === true
         if (wasHolder) freed = { namespace: tenant.namespace, atMs: clock() }
       }
       if (kind !== 'DNSEndpoint' || type !== 'create' || freed === undefined) return undefined
@@ -101,10 +101,10 @@ function claimScenario(seed: number): Scenario {
     name: `claims of seed ${seed}`,
     given: playgroundCrds(),
     async prepare(stage: Stage) {
-      await Bench.prepare(simulatedWorld(stage))
+      await Bench.prepare(simulatedCluster(stage))
     },
     async play(stage) {
-      const bench = new Bench(simulatedWorld(stage))
+      const bench = new Bench(simulatedCluster(stage))
       const alive: Tenant[] = []
       await using _app = bench.runUnified({ children: ['DNSEndpoint'] })
       for (const tenant of shuffle(tenants, random)) {

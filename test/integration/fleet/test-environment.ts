@@ -102,7 +102,7 @@ async function startHub(start: StartServer): Promise<Server> {
   return hub
 }
 
-export const patience = { timeout: 60_000, interval: 25 }
+export const POLL_OPTIONS = { timeout: 60_000, interval: 25 }
 
 export interface Running {
   /** Requests that wrote, other than Events and Leases, by method and path. */
@@ -110,7 +110,7 @@ export interface Running {
   stop(): Promise<void>
 }
 
-export class FleetWorld implements AsyncDisposable {
+export class FleetEnvironment implements AsyncDisposable {
   readonly hub: Server
   readonly members: ReadonlyMap<string, Server>
   readonly #running = new Set<Running>()
@@ -120,20 +120,20 @@ export class FleetWorld implements AsyncDisposable {
     this.members = members
   }
 
-  static async start(names: readonly string[], start: StartServer = startEmbedded): Promise<FleetWorld> {
+  static async start(names: readonly string[], start: StartServer = startEmbedded): Promise<FleetEnvironment> {
     const [hub, ...members] = await Promise.all([startHub(start), ...names.map(async () => start(playgroundCrds()))])
     if (hub === undefined) throw new Error('no hub')
-    return new FleetWorld(hub, new Map(names.map((name, index) => [name, members[index] as Server])))
+    return new FleetEnvironment(hub, new Map(names.map((name, index) => [name, members[index] as Server])))
   }
 
   /** Another hub with the same members. Dispose it first; it leaves the members. */
-  async startSecondHub(): Promise<FleetWorld> {
+  async startSecondHub(): Promise<FleetEnvironment> {
     const hub = await startHub(startEmbedded)
     const kept = [...this.members].map(([name, member]): [string, Server] => [
       name,
       { ...member, stop: async () => undefined },
     ])
-    return new FleetWorld(hub, new Map(kept))
+    return new FleetEnvironment(hub, new Map(kept))
   }
 
   async namespace(client: Client, name: string): Promise<void> {
@@ -216,7 +216,7 @@ export class FleetWorld implements AsyncDisposable {
   /** What an ingress controller does on a member. */
   async admit(name: string, key: string, ...ips: string[]): Promise<void> {
     const { client } = this.member(name)
-    await expect.poll(async () => client.find(Ingress, key), patience).toBeDefined()
+    await expect.poll(async () => client.find(Ingress, key), POLL_OPTIONS).toBeDefined()
     await client.patch(
       Ingress,
       key,

@@ -63,7 +63,7 @@ export interface RunningApp extends AsyncDisposable {
   stop(): Promise<void>
 }
 
-/** What a program gets from the world it runs in, beside its cluster. */
+/** What a program gets from the environment it runs in, beside its cluster. */
 interface Surroundings {
   readonly clock: Clock
   /** Reaches further clusters. */
@@ -94,7 +94,7 @@ export interface Waiting {
   readonly settle?: () => Promise<void>
 }
 
-export interface World extends AsyncDisposable {
+export interface TestEnvironment extends AsyncDisposable {
   readonly name: string
   /** Of an administrator. */
   readonly kubeconfig: string
@@ -113,15 +113,17 @@ export interface World extends AsyncDisposable {
   userKubeconfig(name: string, groups?: string[]): Promise<string>
 }
 
-export interface WorldKind {
+export interface EnvironmentKind {
   readonly name: string
   readonly isMissing: boolean
-  readonly start: (options?: { crds?: object[] }) => Promise<World>
+  readonly start: (options?: { crds?: object[] }) => Promise<TestEnvironment>
 }
 
-export async function startEmbedded({ crds: definitions = crds() }: { crds?: object[] } = {}): Promise<World> {
+export async function startEmbedded({
+  crds: definitions = crds(),
+}: { crds?: object[] } = {}): Promise<TestEnvironment> {
   const embedded = await startEmbeddedServer()
-  return makeWorld('embedded', embedded.kubeconfig, {
+  return makeEnvironment('embedded', embedded.kubeconfig, {
     server: embedded.server,
     definitions,
     stop: async () => embedded.stop(),
@@ -129,9 +131,9 @@ export async function startEmbedded({ crds: definitions = crds() }: { crds?: obj
   })
 }
 
-async function startReal({ crds: definitions = crds() }: { crds?: object[] } = {}): Promise<World> {
+async function startReal({ crds: definitions = crds() }: { crds?: object[] } = {}): Promise<TestEnvironment> {
   const plane = await ControlPlane.start({ crds: definitions })
-  return makeWorld('kube-apiserver', plane.kubeconfig(), {
+  return makeEnvironment('kube-apiserver', plane.kubeconfig(), {
     server: undefined,
     definitions: [],
     stop: async () => plane.stop(),
@@ -147,7 +149,7 @@ const realTime: Waiting = {
   pollMs: 20,
 }
 
-export const worldKinds: readonly WorldKind[] = [
+export const environmentKinds: readonly EnvironmentKind[] = [
   { name: 'embedded', isMissing: false, start: startEmbedded },
   { name: 'kube-apiserver', isMissing: !needs('kube-apiserver', 'etcd'), start: startReal },
 ]
@@ -156,15 +158,15 @@ interface Parts {
   server: ApiServer | undefined
   definitions: object[]
   stop: () => Promise<void>
-  userKubeconfig: World['userKubeconfig']
+  userKubeconfig: TestEnvironment['userKubeconfig']
 }
 
-async function makeWorld(name: string, kubeconfig: string, parts: Parts): Promise<World> {
+async function makeEnvironment(name: string, kubeconfig: string, parts: Parts): Promise<TestEnvironment> {
   const clusters: Cluster[] = []
   const config = configFromText(kubeconfig)
   const admin = connect(config, { name: 'admin', fieldManager: 'test-user' })
   clusters.push(admin)
-  const world: World = {
+  const environment: TestEnvironment = {
     name,
     kubeconfig,
     client: admin.client,
@@ -178,7 +180,7 @@ async function makeWorld(name: string, kubeconfig: string, parts: Parts): Promis
       return { cluster, writes }
     },
     launch(fieldManager, program) {
-      const { cluster, writes } = world.connect(fieldManager)
+      const { cluster, writes } = environment.connect(fieldManager)
       const controller = new AbortController()
       const done = program(
         cluster,
@@ -202,8 +204,8 @@ async function makeWorld(name: string, kubeconfig: string, parts: Parts): Promis
       await parts.stop()
     },
   }
-  await Promise.all(parts.definitions.map(async (definition) => install(world.client, definition as Obj)))
-  return world
+  await Promise.all(parts.definitions.map(async (definition) => install(environment.client, definition as Obj)))
+  return environment
 }
 
 async function startUserCluster(): Promise<UserCluster> {

@@ -1,12 +1,18 @@
 /**
- * The world of the integration scenarios, simulated: the same benches and scenarios run on the in-process API server, in
+ * The environment of the integration scenarios, simulated: the same benches and scenarios run on the in-process API server, in
  * virtual time, with programs that die and come back.
  *
  * Guarantees: people's own requests never fail; a program is stopped only when it had the time to converge, so a run
  * ends in the state it would stay in.
  */
 import { connect, manager } from '@seamark/kube'
-import { counting, type Waiting, type UserCluster, type World, type Writes } from '../integration/publish/world.ts'
+import {
+  counting,
+  type Waiting,
+  type UserCluster,
+  type TestEnvironment,
+  type Writes,
+} from '../integration/publish/test-environment.ts'
 import { inProcessConfig, inProcessTransport } from './in-process-transport.ts'
 import { restMs } from './oracle.ts'
 import type { Stage } from './scenario.ts'
@@ -20,7 +26,7 @@ const pauseMs = 60_000
 // Loads what a manager loads at its first use: real time must not pass inside a run.
 await manager({ config: inProcessConfig() })
 
-export function simulatedWorld(stage: Stage): World {
+export function simulatedCluster(stage: Stage): TestEnvironment {
   const { clock, server } = stage
   const peoples: Writes = { count: 0 }
   /** When, and after how many requests of people, everything had its time to converge. */

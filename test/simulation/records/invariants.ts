@@ -3,7 +3,7 @@
  * guard state that the program keeps.
  */
 import type { DNSEndpoint } from '@seamark/operator'
-import type { Invariant, World, Write } from './scenario.ts'
+import type { Invariant, TestEnvironment, Write } from '../scenario.ts'
 import { isMarker, type RRsetObject, rrsetKey } from './simulated-zone.ts'
 
 /** The documented defaults (docs/records.md): five names, or a tenth of those owned, per ten minutes. */
@@ -15,8 +15,8 @@ const rrsetOf = (object: Write['before']) => (object as RRsetObject | undefined)
 const canonical = (name: string): string => `${name.toLowerCase().replace(/\.$/, '')}.`
 
 /** Every endpoint that a DNSEndpoint asks for, of objects that are not being deleted. */
-function wanted(world: World): DNSEndpoint['spec']['endpoints'] {
-  return (world.list('DNSEndpoint') as readonly DNSEndpoint[])
+function wanted(environment: TestEnvironment): DNSEndpoint['spec']['endpoints'] {
+  return (environment.list('DNSEndpoint') as readonly DNSEndpoint[])
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     .flatMap(({ spec }) => spec.endpoints)
 }
@@ -34,18 +34,18 @@ export function recordsInvariants(clock: () => number, foreign: ReadonlySet<stri
   return [
     {
       name: 'a name that a DNSEndpoint wants is not deleted',
-      check(world, write) {
+      check(environment, write) {
         const before = rrsetOf(write.before)
         if (!isData(write) || write.type !== 'delete' || before === undefined) return undefined
-        const asking = wanted(world).filter(({ dnsName }) => canonical(dnsName) === before.name)
+        const asking = wanted(environment).filter(({ dnsName }) => canonical(dnsName) === before.name)
         const isReplaced = asking.length > 0 && asking.every(({ recordType }) => recordType !== before.type)
         return asking.length > 0 && !isReplaced ? `${write.key} was deleted and is still wanted` : undefined
       },
     },
     {
       name: 'an RRset holds what its DNSEndpoint asked for at some time',
-      check(world, write) {
-        for (const { dnsName, recordType, targets } of wanted(world)) {
+      check(environment, write) {
+        for (const { dnsName, recordType, targets } of wanted(environment)) {
           const key = rrsetKey({ name: canonical(dnsName), type: recordType })
           const known = everWanted.get(key) ?? new Set()
           everWanted.set(key, known.add([...targets].toSorted().join(' ')))
@@ -64,7 +64,7 @@ export function recordsInvariants(clock: () => number, foreign: ReadonlySet<stri
     },
     {
       name: 'no more names go within ten minutes than the delete budget allows',
-      check(world, write) {
+      check(environment, write) {
         const name = rrsetOf(write.before ?? write.after)?.name
         if (!isData(write) || name === undefined) return undefined
         if (write.type !== 'delete') {
@@ -72,7 +72,7 @@ export function recordsInvariants(clock: () => number, foreign: ReadonlySet<stri
           return undefined
         }
         // A change of type deletes an RRset, and keeps its name.
-        if (wanted(world).some(({ dnsName }) => canonical(dnsName) === name)) return undefined
+        if (wanted(environment).some(({ dnsName }) => canonical(dnsName) === name)) return undefined
         const now = clock()
         deletions.push({ name, atMs: now })
         const recent = new Set(deletions.filter(({ atMs }) => now - atMs < WINDOW_MS).map((each) => each.name))

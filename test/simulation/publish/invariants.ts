@@ -4,16 +4,16 @@
  */
 import type { Certificate, DNSEndpoint, HTTPProxy } from '@seamark/operator'
 import type { Obj } from '@seamark/kube/object'
-import type { Invariant, World, Write } from './scenario.ts'
+import type { Invariant, TestEnvironment, Write } from '../scenario.ts'
 
 const childKinds = new Set(['DNSEndpoint', 'Certificate', 'TLSCertificateDelegation'])
 const sourceKinds = new Set(['HTTPProxy', 'IngressRoute', 'Ingress', 'Gateway', 'HTTPRoute', 'Route', 'Service'])
 const ownedBy = 'contour-plus.cybozu.com/owned-by'
 const finalizer = 'contour-plus.cybozu.com/finalizer'
 
-function sourceOf(world: World, child: Obj | undefined): HTTPProxy | undefined {
+function sourceOf(environment: TestEnvironment, child: Obj | undefined): HTTPProxy | undefined {
   const owner = child?.metadata.annotations?.[ownedBy]
-  return owner === undefined ? undefined : world.find('HTTPProxy', owner)
+  return owner === undefined ? undefined : environment.find('HTTPProxy', owner)
 }
 
 const isOurs = ({ kind, isByController }: Write): boolean => isByController && childKinds.has(kind)
@@ -21,9 +21,9 @@ const isOurs = ({ kind, isByController }: Write): boolean => isByController && c
 export const publishInvariants: readonly Invariant[] = [
   {
     name: 'a child goes only with its source, or when its source stopped asking',
-    check(world, write) {
+    check(environment, write) {
       if (!isOurs(write) || write.type !== 'delete') return undefined
-      const source = sourceOf(world, write.before)
+      const source = sourceOf(environment, write.before)
       if (source === undefined || source.metadata.deletionTimestamp !== undefined) return undefined
       const { annotations } = source.metadata
       const isAsked =
@@ -57,9 +57,9 @@ export const publishInvariants: readonly Invariant[] = [
   },
   {
     name: 'a child elsewhere is made only when the finalizer is in place',
-    check(world, write) {
+    check(environment, write) {
       if (!isOurs(write) || write.type !== 'create') return undefined
-      const source = sourceOf(world, write.after)
+      const source = sourceOf(environment, write.after)
       if (source === undefined || source.metadata.namespace === write.after?.metadata.namespace) return undefined
       return source.metadata.finalizers?.includes(finalizer) === true
         ? undefined

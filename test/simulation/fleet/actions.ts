@@ -1,6 +1,6 @@
 /**
  * What people, ingress controllers and readers do in a fleet scenario, independent of where the fleet runs: on in-process API
- * servers (fleet-bench.ts) or on in-memory clusters (memory-fleet.ts).
+ * servers (bench.ts) or on in-memory clusters (memory-fleet.ts).
  */
 import { type Client, Ingress } from '@seamark/kube'
 import { Cluster, GlobalIngressPolicy, HostClaim, LeafIngress } from '@seamark/operator'

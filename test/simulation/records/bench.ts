@@ -6,11 +6,11 @@ import {
   createNamespace,
   eventually,
   type RunningApp,
-  type World,
-} from '../integration/publish/world.ts'
-import { simulatedWorld } from './simulated-world.ts'
+  type TestEnvironment,
+} from '../../integration/publish/test-environment.ts'
+import { simulatedCluster } from '../simulated-cluster.ts'
 import { type SimulatedZone, simulatedZone } from './simulated-zone.ts'
-import type { Stage } from './scenario.ts'
+import type { Stage } from '../scenario.ts'
 
 const ZONE = 'example.test.'
 /** Names of another owner that are in the zone before the start. */
@@ -29,18 +29,18 @@ export class RecordsBench {
   readonly stage: Stage
   readonly zone: SimulatedZone
   readonly client: Client
-  readonly #world: World
+  readonly #environment: TestEnvironment
 
   constructor(stage: Stage) {
     this.stage = stage
-    this.#world = simulatedWorld(stage)
-    this.client = this.#world.client
+    this.#environment = simulatedCluster(stage)
+    this.client = this.#environment.client
     this.zone = simulatedZone(stage, ZONE)
     for (const name of FOREIGN) this.zone.put({ name, type: 'A', ttl: 60, values: ['203.0.113.1'] })
   }
 
   static async prepare(stage: Stage): Promise<void> {
-    const { client } = simulatedWorld(stage)
+    const { client } = simulatedCluster(stage)
     for (const name of ['web', 'other', 'seamark']) await createNamespace(client, name)
     await createLoadBalancer(client, SERVICE, [{ ip: SERVICE_ADDRESS }])
     await client.create(ConfigMap, { metadata: { namespace: 'seamark', name: 'seamark' } })
@@ -53,7 +53,7 @@ export class RecordsBench {
   /** A manager that serves DNSEndpoints, and with `withPublish` makes them of HTTPProxies too. */
   run({ withPublish = false } = {}): RunningApp {
     const config = RecordsConfig.parse({ enabled: true, owner: 'simulated', dnsEndpoints: { enabled: true } })
-    return this.#world.launch('contour-plus', async (cluster, { clock, call }, signal) =>
+    return this.#environment.launch('contour-plus', async (cluster, { clock, call }, signal) =>
       runApp(
         {
           cluster,
@@ -92,12 +92,12 @@ export class RecordsBench {
       async () => this.zone.find(`${host}.${ZONE}`, type)?.join(' ') ?? 'absent',
       (found) => found === (values ?? 'absent'),
       undefined,
-      this.#world.waiting,
+      this.#environment.waiting,
     )
   }
 
   async eventually<T>(what: string, read: () => Promise<T | undefined>, isRight?: (value: T) => boolean): Promise<T> {
-    return eventually(what, read, isRight, undefined, this.#world.waiting)
+    return eventually(what, read, isRight, undefined, this.#environment.waiting)
   }
 
   /** Names in the zone that the scenario made: no markers, nothing of others, not the one that is always there. */
@@ -110,7 +110,7 @@ export class RecordsBench {
 
   /** Lets everything converge. */
   async settle(): Promise<void> {
-    await this.#world.waiting.settle?.()
+    await this.#environment.waiting.settle?.()
   }
 }
 

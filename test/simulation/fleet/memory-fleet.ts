@@ -32,13 +32,13 @@ import {
   LeafIngress,
   runApp,
 } from '@seamark/operator'
-import { maskIds, MEMBERS, NAMESPACES, type Partition, policyOf, rootOf, type SimulatedFleet } from './fleet-actions.ts'
-import { maskObject } from './mask.ts'
+import { maskIds, MEMBERS, NAMESPACES, type Partition, policyOf, rootOf, type SimulatedFleet } from './actions.ts'
+import { maskObject } from '../mask.ts'
 import { answerAsMember, memberKubeconfig } from './memory-member.ts'
-import type { Plan } from './plan.ts'
-import type { Write } from './scenario.ts'
-import type { Run } from './simulation.ts'
-import { VirtualClock } from './virtual-clock.ts'
+import type { Plan } from '../plan.ts'
+import type { Write } from '../scenario.ts'
+import type { Run } from '../simulation.ts'
+import { VirtualClock } from '../virtual-clock.ts'
 
 type Crash = Extract<Plan, { kind: 'crash' }>
 

@@ -1,25 +1,30 @@
 /** What a balance scenario needs: a manager with balance, objects, verdicts that the scenario sets, and reads that wait. */
 import { Service } from '@seamark/kube'
 import { BalanceConfig, DNSEndpoint, DNSLoadBalancer, DNSLoadBalancerEndpoint, runApp } from '@seamark/operator'
-import { createNamespace, eventually, type RunningApp, type World } from '../integration/publish/world.ts'
+import {
+  createNamespace,
+  eventually,
+  type RunningApp,
+  type TestEnvironment,
+} from '../../integration/publish/test-environment.ts'
 import { HealthTable } from './health-table.ts'
 
 const NAMESPACE = 'web'
 
 export class BalanceBench {
-  readonly world: World
+  readonly environment: TestEnvironment
   readonly health = new HealthTable()
 
-  constructor(world: World) {
-    this.world = world
+  constructor(environment: TestEnvironment) {
+    this.environment = environment
   }
 
-  static async prepare(world: World): Promise<void> {
-    for (const name of ['manager', NAMESPACE]) await createNamespace(world.client, name)
+  static async prepare(environment: TestEnvironment): Promise<void> {
+    for (const name of ['manager', NAMESPACE]) await createNamespace(environment.client, name)
   }
 
   run(config: object = {}): RunningApp {
-    return this.world.launch('contour-plus', async (cluster, { clock }, signal) =>
+    return this.environment.launch('contour-plus', async (cluster, { clock }, signal) =>
       runApp(
         {
           cluster,
@@ -38,14 +43,14 @@ export class BalanceBench {
   }
 
   async balancer(spec: Partial<DNSLoadBalancer['spec']> = {}, name = 'shop'): Promise<void> {
-    await this.world.client.create(DNSLoadBalancer, {
+    await this.environment.client.create(DNSLoadBalancer, {
       metadata: { namespace: NAMESPACE, name },
       spec: { DNSName: 'shop.example.com', ...spec },
     })
   }
 
   async endpoint(name: string, ipaddress: string, more: Partial<DNSLoadBalancerEndpoint['spec']> = {}): Promise<void> {
-    await this.world.client.create(DNSLoadBalancerEndpoint, {
+    await this.environment.client.create(DNSLoadBalancerEndpoint, {
       metadata: { namespace: NAMESPACE, name },
       spec: { loadbalancer: 'shop', ipaddress, ...more },
     })
@@ -62,21 +67,21 @@ export class BalanceBench {
 
   async service(ip: string): Promise<void> {
     const annotations = { 'loadbalancer.gardener.cloud/dnsloadbalancer': 'shop' }
-    await this.world.client.create(Service, {
+    await this.environment.client.create(Service, {
       metadata: { namespace: NAMESPACE, name: 'src', annotations },
       spec: { type: 'LoadBalancer', ports: [{ port: 443 }] },
     })
     const status = { loadBalancer: { ingress: [{ ip }] } }
-    await this.world.client.patch(Service, `${NAMESPACE}/src`, 'merge', { status }, { subresource: 'status' })
+    await this.environment.client.patch(Service, `${NAMESPACE}/src`, 'merge', { status }, { subresource: 'status' })
   }
 
   async patch(key: string, spec: object): Promise<void> {
-    await this.world.client.patch(DNSLoadBalancer, `${NAMESPACE}/${key}`, 'merge', { spec })
+    await this.environment.client.patch(DNSLoadBalancer, `${NAMESPACE}/${key}`, 'merge', { spec })
   }
 
   /** `name address,address`, or `-` when there is no DNSEndpoint. */
   async published(name = 'shop'): Promise<string> {
-    const object = await this.world.client.find(DNSEndpoint, `${NAMESPACE}/${name}-dnslb`)
+    const object = await this.environment.client.find(DNSEndpoint, `${NAMESPACE}/${name}-dnslb`)
     if (object === undefined) return '-'
     return object.spec.endpoints.map(({ dnsName, targets }) => `${dnsName} ${targets.join(',')}`).join('; ')
   }
@@ -87,17 +92,18 @@ export class BalanceBench {
       async () => this.published(name),
       (found) => found === wanted,
       undefined,
-      this.world.waiting,
+      this.environment.waiting,
     )
   }
 
   async expectMessage(wanted: string | undefined, name = 'shop'): Promise<void> {
     await eventually(
       `message: ${wanted ?? 'none'}`,
-      async () => (await this.world.client.get(DNSLoadBalancer, `${NAMESPACE}/${name}`)).status?.message ?? 'none',
+      async () =>
+        (await this.environment.client.get(DNSLoadBalancer, `${NAMESPACE}/${name}`)).status?.message ?? 'none',
       (found) => found === (wanted ?? 'none'),
       undefined,
-      this.world.waiting,
+      this.environment.waiting,
     )
   }
 }

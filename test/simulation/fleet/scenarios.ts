@@ -1,11 +1,11 @@
 /**
- * F01–F12: roots whose leaves come, move and go. fleet.test.ts runs every one with faults on API servers, fleet-crashes.test.ts
+ * F01–F12: roots whose leaves come, move and go. fleet.test.ts runs every one with faults on API servers, crashes.test.ts
  * with a crash at every write on in-memory clusters.
  */
 import { Ingress, Namespace } from '@seamark/kube'
 import { Cluster } from '@seamark/operator'
-import type { FleetActions } from './fleet-actions.ts'
-import type { Limits } from './seeds.ts'
+import type { FleetActions } from './actions.ts'
+import type { Limits } from '../seeds.ts'
 
 export interface FleetScenario {
   readonly title: string

@@ -7,7 +7,7 @@
  */
 import type { Obj } from '@seamark/kube/object'
 import { memoryProvider, type ObservedRRset, type Provider, ProviderError } from '@seamark/operator'
-import type { ExternalCall, Stage } from './scenario.ts'
+import type { ExternalCall, Stage } from '../scenario.ts'
 
 /** An RRset in the form in which invariants read objects. */
 export interface RRsetObject extends Obj {

@@ -1,0 +1,118 @@
+/**
+ * The retries of one request: which outcomes of an attempt are tried again, how often, within the circuit breaker of the
+ * cluster; and the body, which is read before the first attempt so that it can be sent again.
+ */
+import type { Readable } from 'node:stream'
+import type { Retry } from '../ir/model.ts'
+import type { ClusterState } from './clusters.ts'
+
+/** `reset`: the attempt ended without a response. */
+export type Outcome = number | 'reset'
+
+/** Larger bodies are streamed and not sent again. */
+const MAX_REPLAYED_BYTES = 1_048_576
+/** Attempts on connections that were kept and closed; the next one opens a connection. */
+const MAX_STALE_ATTEMPTS = 3
+
+export class Retries {
+  readonly #policy: Retry | undefined
+  readonly #findState: () => ClusterState | undefined
+  #attempts = 0
+  /** On kept connections that were closed. Retries are for what happens on a new connection. */
+  #staleAttempts = 0
+  /** Set from the first retry to the end of the request. */
+  #counted: ClusterState | undefined
+
+  constructor(policy: Retry | undefined, findState: () => ClusterState | undefined) {
+    this.#policy = policy
+    this.#findState = findState
+  }
+
+  get perTryTimeoutMs(): number | undefined {
+    return this.#policy?.perTryTimeoutMs
+  }
+
+  /** Takes another attempt after this outcome; false if it is not retriable, none is left, or the body is gone. */
+  take(outcome: Outcome, body: Readable | Buffer | undefined): boolean {
+    const policy = this.#policy
+    if (policy === undefined || !isRetriable(policy, outcome)) return false
+    if (this.#attempts >= policy.count || !isReplayable(body)) return false
+    if (!this.#count()) return false
+    this.#attempts++
+    return true
+  }
+
+  /** Takes another attempt after the backend closed a kept connection when it was used: the request was not processed. */
+  takeStale(method: string, body: Readable | Buffer | undefined): boolean {
+    if (!isReplayable(body) || !isIdempotent(method) || this.#staleAttempts >= MAX_STALE_ATTEMPTS) return false
+    this.#staleAttempts++
+    return true
+  }
+
+  /** The request has ended. */
+  end(): void {
+    if (this.#counted !== undefined) this.#counted.retrying--
+    this.#counted = undefined
+  }
+
+  /** A request counts once, however often it is retried; false if too many requests are retried at this time. */
+  #count(): boolean {
+    if (this.#counted !== undefined) return true
+    const state = this.#findState()
+    if (state === undefined) return true
+    const { maxRetries } = state.cluster.circuitBreakers ?? {}
+    if (maxRetries !== undefined && state.retrying >= maxRetries) return false
+    state.retrying++
+    this.#counted = state
+    return true
+  }
+}
+
+function isRetriable({ on, statusCodes }: Retry, outcome: Outcome): boolean {
+  return on.some((condition) => {
+    switch (condition) {
+      case '5xx':
+        return outcome === 'reset' || (outcome >= 500 && outcome < 600)
+      case 'gateway-error':
+        return outcome === 'reset' || outcome === 502 || outcome === 503 || outcome === 504
+      case 'connect-failure':
+      case 'reset':
+      case 'reset-before-request':
+      case 'refused-stream':
+        return outcome === 'reset'
+      case 'retriable-4xx':
+        return outcome === 409
+      case 'retriable-status-codes':
+        return outcome !== 'reset' && statusCodes.includes(outcome)
+      default:
+        return false
+    }
+  })
+}
+
+function isReplayable(body: Readable | Buffer | undefined): boolean {
+  return body === undefined || Buffer.isBuffer(body)
+}
+
+function isIdempotent(method: string): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS' || method === 'PUT' || method === 'DELETE'
+}
+
+/** Reads a body that may have to be sent again; one that is too large is passed on as a stream. */
+export function collectBody(request: Readable, then: (body: Buffer | Readable) => void): void {
+  const chunks: Buffer[] = []
+  let size = 0
+  const onData = (chunk: Buffer) => {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size <= MAX_REPLAYED_BYTES) return
+    request.off('data', onData)
+    request.off('end', onEnd)
+    request.pause()
+    request.unshift(Buffer.concat(chunks))
+    then(request)
+  }
+  const onEnd = () => then(Buffer.concat(chunks))
+  request.on('data', onData)
+  request.on('end', onEnd)
+}
