@@ -1,5 +1,4 @@
 import { type Context, Ingress, Service } from '@seamark/kube'
-import type { Kind } from '@seamark/kube/object'
 import { memoryCluster, type MemoryCluster } from '@seamark/kube/testing'
 import { describe, expect, it } from 'vitest'
 import { Cluster } from '../../api/cluster.ts'
