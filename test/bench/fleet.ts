@@ -306,6 +306,11 @@ class MemoryEnvironment {
   }
 
   async converge(): Promise<void> {
+    // What is loaded at the first use takes real time, which virtual time does not wait for.
+    await until('the first write', async () => {
+      await this.clock.advance(100)
+      return this.writes > 0
+    })
     while (this.clock.monotonic() - this.#lastWriteMs < REST_MS) {
       if (this.clock.monotonic() > CONVERGE_LIMIT_MS) throw new Error('the fleet does not come to rest')
       await this.clock.advance(5_000)
