@@ -73,6 +73,7 @@ describe('help', () => {
       'Options:',
       'Settings of the manager:',
       'Settings of balance:',
+      'Settings of the gateway:',
       'Settings of publish:',
       'Settings of records:',
       'Settings of wildcard:',
