@@ -3,6 +3,7 @@
  *
  * A failure names its run: `SEED=… PLAN=… WRITE=… npm test` runs that one alone, up to that write's history in print.
  */
+import { createHash } from 'node:crypto'
 import { drawPlans, enumeratePlans, planName, samplePlans, type Plan } from './plan.ts'
 import { judge, type Problem } from './oracle.ts'
 import type { Scenario, Write } from './scenario.ts'
@@ -27,6 +28,8 @@ export interface ExploreOptions {
   readonly seeds?: readonly number[]
   /** Faults that are tried. @default all */
   readonly kinds?: readonly Plan['kind'][]
+  /** Only so many of `kinds`, chosen by the scenario's name, so that many scenarios together try all. @default all */
+  readonly kindCount?: number
   /** How many places are tried of each kind of fault but crashes. @default all */
   readonly samples?: number
   /** How many places and ways to crash are tried. @default all */
@@ -64,8 +67,12 @@ export async function explore(scenario: Scenario, options: ExploreOptions = {}):
     attempt(reference, seed, [], reference)
     const random = seededRandom(seed)
     const all = enumeratePlans(reference.extent).filter(({ kind }) => options.kinds?.includes(kind) ?? true)
+    const tried = kindsOf(scenario.name, options)
     const plans = [
-      ...samplePlans(all, { samples, crashes, emptyLists }, random).map((plan) => [plan]),
+      // Drawn before kinds are left out, so that the places of a kind do not depend on which others are tried.
+      ...samplePlans(all, { samples, crashes, emptyLists }, random)
+        .filter(({ kind }) => tried?.includes(kind) ?? true)
+        .map((plan) => [plan]),
       ...Array.from({ length: mixtures }, () => drawPlans(all, random, 3)),
     ]
     for (const set of plans) {
@@ -74,6 +81,12 @@ export async function explore(scenario: Scenario, options: ExploreOptions = {}):
     }
   }
   return { runs, failures }
+}
+
+function kindsOf(name: string, { kinds, kindCount = Infinity }: ExploreOptions): ExploreOptions['kinds'] {
+  if (kinds === undefined || kinds.length <= kindCount) return kinds
+  const first = createHash('sha1').update(name).digest().readUInt32BE() % kinds.length
+  return [...kinds, ...kinds].slice(first, first + kindCount)
 }
 
 /** The message of a red test: what is wrong, in which run, and how to see that run again. */

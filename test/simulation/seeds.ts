@@ -1,6 +1,6 @@
 /**
- * How far scenarios are explored: by default one place of each fault, so that the tier stays short; every crash with
- * SEAMARK_CRASHES=all, as in CI; every place with the seeds of SEAMARK_SEEDS.
+ * How far scenarios are explored: by default one place of three faults each, so that the tier stays short; every fault and
+ * every crash with SEAMARK_CRASHES=all, as in CI; every place with the seeds of SEAMARK_SEEDS.
  */
 import { isThorough } from '@seamark/kit'
 import type { ExploreOptions } from './explore.ts'
@@ -9,6 +9,8 @@ import type { ExploreOptions } from './explore.ts'
 const SHORT_CRASHES = 1
 /** Of each scenario, unless all are asked for: lists that stay empty. */
 const SHORT_EMPTY_LISTS = 3
+/** Kinds of fault of each scenario, unless all are asked for. */
+const SHORT_KINDS = 3
 
 /** Of the fault matrix. */
 const matrix = ['crash', 'stale', 'drop', 'gone', 'emptyList', 'shortList'] as const
@@ -40,6 +42,7 @@ export function exploration({
   if (!isEveryPlaceTried && !isThorough)
     return {
       kinds,
+      kindCount: SHORT_KINDS,
       crashes: Math.min(crashes, shortCrashes),
       emptyLists: SHORT_EMPTY_LISTS,
       samples: shortSamples,
