@@ -1,5 +1,5 @@
 /**
- * How far scenarios are explored: by default one place of three faults each, so that the tier stays short; every fault and
+ * How far scenarios are explored: by default one place of two faults each, so that the tier stays short; every fault and
  * every crash with SEAMARK_CRASHES=all, as in CI; every place with the seeds of SEAMARK_SEEDS.
  */
 import { isThorough } from '@seamark/kit'
@@ -10,7 +10,7 @@ const SHORT_CRASHES = 1
 /** Of each scenario, unless all are asked for: lists that stay empty. */
 const SHORT_EMPTY_LISTS = 3
 /** Kinds of fault of each scenario, unless all are asked for. */
-const SHORT_KINDS = 3
+const SHORT_KINDS = 2
 
 /** Of the fault matrix. */
 const matrix = ['crash', 'stale', 'drop', 'gone', 'emptyList', 'shortList'] as const
