@@ -15,7 +15,7 @@ import { endpointKey, type Clusters, type ClusterState, type Endpoint } from './
 import { answer, endToEnd, forwardedHeaders, hasBody, writeHead, type Exchange } from './exchange.ts'
 import { expandVariables, mutateHeaders, type HeaderMap } from './header-variables.ts'
 import { findQuery } from './request-facts.ts'
-import { collectBody, Retries } from './retries.ts'
+import { collectBody, outcomeOf, Retries } from './retries.ts'
 import { rewritePath } from './rewrite.ts'
 import type { UpstreamCall, UpstreamResponse, Upstreams } from './upstream.ts'
 
@@ -137,7 +137,7 @@ class Forwarding {
         onResponse: (response) => {
           this.#cancelTry?.()
           if (this.#isFinished) return void response.body.destroy()
-          if (!this.#retries.take(response.status, body)) return this.#respond(response)
+          if (!this.#retries.take(response.status, facts.method, body)) return this.#respond(response)
           this.#endAttempt()
           response.body.resume().on('error', () => undefined)
           this.#send(headers, body, endpoint)
@@ -146,7 +146,7 @@ class Forwarding {
           this.#endAttempt()
           if (this.#isFinished) return
           if (isStale && this.#retries.takeStale(facts.method, body)) return this.#send(headers, body, undefined)
-          if (this.#retries.take('reset', body)) return this.#send(headers, body, endpoint)
+          if (this.#retries.take(outcomeOf(error), facts.method, body)) return this.#send(headers, body, endpoint)
           this.fail(503, `upstream connect error or disconnect/reset before headers: ${errorCode(error)}`)
         },
       },
@@ -155,7 +155,7 @@ class Forwarding {
       this.#cancelTry = clock.after(perTryTimeoutMs, () => {
         this.#call?.cancel()
         this.#endAttempt()
-        if (this.#retries.take(504, body)) this.#send(headers, body, endpoint)
+        if (this.#retries.take(504, facts.method, body)) this.#send(headers, body, endpoint)
         else this.fail(504, 'upstream request timeout')
       })
   }

@@ -6,8 +6,8 @@ import type { Readable } from 'node:stream'
 import type { Retry } from '../ir/model.ts'
 import type { ClusterState } from './clusters.ts'
 
-/** `reset`: the attempt ended without a response. */
-export type Outcome = number | 'reset'
+/** A status; `connect`: there was no connection; `reset`: the attempt ended without a response. */
+export type Outcome = number | 'connect' | 'reset'
 
 /** Larger bodies are streamed and not sent again. */
 const MAX_REPLAYED_BYTES = 1_048_576
@@ -33,9 +33,9 @@ export class Retries {
   }
 
   /** Takes another attempt after this outcome; false if it is not retriable, none is left, or the body is gone. */
-  take(outcome: Outcome, body: Readable | Buffer | undefined): boolean {
+  take(outcome: Outcome, method: string, body: Readable | Buffer | undefined): boolean {
     const policy = this.#policy
-    if (policy === undefined || !isRetriable(policy, outcome)) return false
+    if (policy === undefined || !isRetriable(policy, outcome, method)) return false
     if (this.#attempts >= policy.count || !isReplayable(body)) return false
     if (!this.#count()) return false
     this.#attempts++
@@ -68,22 +68,25 @@ export class Retries {
   }
 }
 
-function isRetriable({ on, statusCodes }: Retry, outcome: Outcome): boolean {
+function isRetriable({ on, statusCodes }: Retry, outcome: Outcome, method: string): boolean {
+  const isWithoutResponse = typeof outcome === 'string'
   return on.some((condition) => {
     switch (condition) {
       case '5xx':
-        return outcome === 'reset' || (outcome >= 500 && outcome < 600)
+        return isWithoutResponse || (outcome >= 500 && outcome < 600)
       case 'gateway-error':
-        return outcome === 'reset' || outcome === 502 || outcome === 503 || outcome === 504
-      case 'connect-failure':
+        return isWithoutResponse || outcome === 502 || outcome === 503 || outcome === 504
       case 'reset':
+        return isWithoutResponse
+      // The backend has not processed the request. After a reset it may have, which matters unless it is idempotent.
+      case 'connect-failure':
       case 'reset-before-request':
       case 'refused-stream':
-        return outcome === 'reset'
+        return outcome === 'connect' || (outcome === 'reset' && isIdempotent(method))
       case 'retriable-4xx':
         return outcome === 409
       case 'retriable-status-codes':
-        return outcome !== 'reset' && statusCodes.includes(outcome)
+        return !isWithoutResponse && statusCodes.includes(outcome)
       default:
         return false
     }
@@ -96,6 +99,10 @@ function isReplayable(body: Readable | Buffer | undefined): boolean {
 
 function isIdempotent(method: string): boolean {
   return method === 'GET' || method === 'HEAD' || method === 'OPTIONS' || method === 'PUT' || method === 'DELETE'
+}
+
+export function outcomeOf(error: Error): Outcome {
+  return 'syscall' in error && error.syscall === 'connect' ? 'connect' : 'reset'
 }
 
 /** Reads a body that may have to be sent again; one that is too large is passed on as a stream. */

@@ -1,0 +1,37 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { outcomeOf, Retries } from './retries.ts'
+
+const retriesOn = (...on: string[]) => new Retries({ count: 1, on, statusCodes: [] }, () => undefined)
+
+describe('a request without a response', () => {
+  it('is sent again on connect-failure when there was no connection, whatever its method', () => {
+    for (const method of ['GET', 'POST', 'PATCH'])
+      expect(retriesOn('connect-failure').take('connect', method, undefined)).toBe(true)
+  })
+
+  it('is sent again on connect-failure after a reset only if it is idempotent: the backend may have processed it', () => {
+    for (const condition of ['connect-failure', 'refused-stream', 'reset-before-request']) {
+      expect(retriesOn(condition).take('reset', 'POST', undefined)).toBe(false)
+      expect(retriesOn(condition).take('reset', 'PATCH', undefined)).toBe(false)
+      expect(retriesOn(condition).take('reset', 'GET', undefined)).toBe(true)
+    }
+  })
+
+  it('is sent again on reset, whatever its method', () => {
+    for (const outcome of ['connect', 'reset'] as const)
+      expect(retriesOn('reset').take(outcome, 'POST', undefined)).toBe(true)
+  })
+})
+
+it('a refused connection is no reset', async () => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  const refused = await new Promise<Error>((resolve) => connect(port, '127.0.0.1').on('error', resolve))
+  expect(outcomeOf(refused)).toBe('connect')
+  expect(outcomeOf(Object.assign(new Error('read ECONNRESET'), { syscall: 'read' }))).toBe('reset')
+})
