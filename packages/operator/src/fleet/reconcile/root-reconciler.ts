@@ -18,7 +18,7 @@ import type { LeafSummary } from '../decide/status.ts'
 import type { AuthoritativeDns } from '../dns/authoritative-dns.ts'
 import { syncFeed } from '../dns/feed.ts'
 import { ROOT_FINALIZER } from '../names.ts'
-import { isRoot } from './root-filter.ts'
+import { isRoot, isStillRoot } from './root-filter.ts'
 import { writeLeafStatus } from './root-objects.ts'
 import { type RootPass, type RootPassDeps, startPass } from './root-pass.ts'
 import { reportRoot } from './root-report.ts'
@@ -55,11 +55,12 @@ export class RootReconciler {
   async reconcile(kind: RootKind, root: Immutable<Obj>, ctx: Context): Promise<Next> {
     const { options, teardown, isWriting, untilMayWrite, metrics, namespace } = this.#deps
     const isOurs = root.metadata.finalizers?.includes(ROOT_FINALIZER) === true
-    const isLive = root.metadata.deletionTimestamp === undefined && isRoot(kind, root, options.roots, ctx)
-    if (!isLive && !isOurs) return
+    const isDeleted = root.metadata.deletionTimestamp !== undefined
+    const isSelected = !isDeleted && isRoot(kind, root, options.roots, ctx)
+    if (!isSelected && !isOurs) return
     await untilMayWrite(ctx)
     if (!isWriting()) return requeue(IDLE_RETRY)
-    if (!isLive) {
+    if (!isSelected && (isDeleted || !(await isStillRoot(kind, root, options.roots, ctx.client)))) {
       metrics.leavesDecided(ctx.key, [])
       return teardown.root(kind, root, ctx)
     }
