@@ -9,7 +9,7 @@ const slice = (service: string, name: string, ready: readonly boolean[]): Endpoi
     metadata: { namespace: 'shop', name, labels: { 'kubernetes.io/service-name': service } },
     addressType: 'IPv4',
     endpoints: ready.map((isReady) => ({ addresses: ['192.0.2.1'], conditions: { ready: isReady } })),
-  } as EndpointSlice)
+  })
 
 it('counts the ready endpoints of the Services it is asked for, and reads no other slice', () => {
   const member = memoryCluster('eu1')
@@ -21,7 +21,7 @@ it('counts the ready endpoints of the Services it is asked for, and reads no oth
   }
   const manager = {
     fleet: { members: new Map([['eu1', { reachability: { type: 'reachable' }, cluster: { ...member, informers } }]]) },
-    index: member.informers.index,
+    index: ((kind, name, values) => member.informers.index(kind, name, values)) satisfies Manager['index'],
   } as unknown as Manager
   const views = new MemberViews(manager, { isRead: true })
   for (const each of [slice('web', 'web-1', [true, false]), slice('web', 'web-2', [true]), slice('db', 'db-1', [true])])
