@@ -29,6 +29,8 @@ const SILENCE_MS = 90_000
 export class MemoryFaults {
   /** Writes of all processes so far. */
   sentWrites = 0
+  /** Numbers of the writes that no server got: to crash before one and after it is the same. */
+  readonly undelivered = new Set<number>()
   /** Namespaces that are being deleted: nothing is created in them. */
   readonly endingNamespaces = new Set<string>()
   readonly #clock: VirtualClock
@@ -124,9 +126,15 @@ export class MemoryFaults {
     if (life.isDead) throw new TransportError('RESET', 'the process is dead')
     this.sentWrites += 1
     const crash = this.#crash?.at === this.sentWrites ? this.#crash.point : undefined
+    if (this.#partitions.get(cluster) === 'both') this.undelivered.add(this.sentWrites)
     if (crash === 'before') this.#die()
-    const response = await this.#exchange(cluster, life, send)
-    if (crash === 'unanswered') this.#die()
+    const exchange = this.#exchange(cluster, life, send)
+    if (crash === 'unanswered') {
+      // Also when the response would have been lost: the write is carried out.
+      await exchange.catch(() => undefined)
+      this.#die()
+    }
+    const response = await exchange
     if (crash === 'after')
       this.#clock.after(0, () => {
         if (!life.isDead) this.#onCrash()

@@ -93,6 +93,11 @@ export class MemoryFleet implements SimulatedFleet {
     }
   }
 
+  /** Numbers of the writes that no server got. */
+  get undelivered(): ReadonlySet<number> {
+    return this.#faults.undelivered
+  }
+
   member(name: string): Client {
     return this.#userClient(this.#memberOf(name))
   }
