@@ -15,9 +15,9 @@ import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import { findVerb, VERBS } from '@seamark/cli/testing'
 import { type Client, EndpointSlice, Namespace, Secret, Service } from '@seamark/kube'
 import { createAuthority, type Authority } from '@seamark/kube/certificates'
+import { type StartedVerb, startVerb } from './started-verb.ts'
 
 /** Addresses on `lo` of the namespace. */
 export const POD_ADDRESSES = ['10.77.0.1', '10.77.0.2', '10.77.0.3']
@@ -103,7 +103,7 @@ export class TestEnvironment {
   gatewayFlags: readonly string[] = []
   http = { host: '', port: 0 }
   https = { host: '', port: 0 }
-  #stop: (() => Promise<void>) | undefined
+  #gateway: StartedVerb | undefined
   #names = 0
 
   private constructor(client: Client, kubeconfigFile: string, authority: Authority, backends: readonly Backend[]) {
@@ -122,34 +122,9 @@ export class TestEnvironment {
 
   /** Runs `seamark gateway` until `stopGateway`. */
   async startGateway(...flags: string[]): Promise<void> {
-    const found = findVerb(VERBS, ['gateway'])
-    if (found === undefined) throw new Error('no verb gateway')
-    const { build } = await found.verb.load()
-    const stopping = new AbortController()
-    let output = ''
-    let announce: (line: string) => void = () => undefined
-    const ready = new Promise<string>((resolve) => (announce = resolve))
-    const write = (text: string): boolean => {
-      output += text
-      const line = /^ready (.*)$/m.exec(output)?.[1]
-      if (line !== undefined) announce(line)
-      return true
-    }
-    const io = {
-      stdout: { write } as never,
-      stderr: process.stderr,
-      env: process.env,
-      signal: stopping.signal,
-      exit: () => undefined,
-    }
-    const command = build(io)
-    const running = command.parseAsync(this.#flags(flags), { from: 'user' })
-    const line = await Promise.race([ready, running.then(() => Promise.reject(new Error('the gateway ended')))])
-    this.#setAddresses(line)
-    this.#stop = async () => {
-      stopping.abort()
-      await running
-    }
+    const gateway = await startVerb('gateway', this.#flags(flags), process.env)
+    this.#setAddresses(await gateway.line('ready'))
+    this.#gateway = gateway
   }
 
   /** Runs `seamark gateway` in a process of its own; resolves when it is ready. */
@@ -189,8 +164,8 @@ export class TestEnvironment {
   }
 
   async stopGateway(): Promise<void> {
-    await this.#stop?.()
-    this.#stop = undefined
+    await this.#gateway?.stop()
+    this.#gateway = undefined
   }
 
   close(): void {
