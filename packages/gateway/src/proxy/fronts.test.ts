@@ -2,6 +2,7 @@ import { request } from 'node:http'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { fakeClock } from '@seamark/kube/testing'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { route } from '../../testing/proxy-fixture.ts'
 import type { Ir, Listener } from '../ir/model.ts'
 import type { PortFaults } from './fronts.ts'
 import { createProxy, type Proxy, type ProxyOptions } from './proxy.ts'
@@ -18,20 +19,7 @@ function listenerOf(port?: number): Listener {
   return {
     protocol: 'http',
     ...(port !== undefined && { port }),
-    hosts: [
-      {
-        host: '*',
-        routes: [
-          {
-            match: { path: { kind: 'prefix', value: '/' }, headers: [], query: [] },
-            action: { kind: 'direct', status: 200, body: String(port ?? 'main') },
-            upgradesToHttps: false,
-            origin: { kind: 'HTTPRoute', namespace: 'a', name: 'r', at: '' },
-            order: '',
-          },
-        ],
-      },
-    ],
+    hosts: [{ host: '*', routes: [route({ kind: 'direct', status: 200, body: String(port ?? 'main') })] }],
   }
 }
 
