@@ -1,20 +1,12 @@
 /** `seamark run` with `gateway.envoy`: the manager runs an Envoy, which serves what the manager builds. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isAlive } from '@seamark/gateway/testing'
 import { findProgram, needs } from '@seamark/kit'
 import { HTTPProxy } from '@seamark/kube/contour'
 import { expect, it, onTestFinished } from 'vitest'
 import { startRun, statusAt } from './started-verb.ts'
 import { startTestCluster } from './test-cluster.ts'
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
 
 it.skipIf(!needs('envoy'))(
   'seamark run serves with Envoy, follows objects, and ends Envoy when it stops',

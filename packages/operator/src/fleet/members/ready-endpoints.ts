@@ -1,18 +1,5 @@
-/** `EndpointSlice` of Kubernetes: only the fields that show how many endpoints of a Service are ready. */
-import { kind, type Obj } from '@seamark/kube/object'
-
-export interface EndpointSlice extends Obj {
-  addressType?: string
-  endpoints?: { addresses?: string[]; conditions?: { ready?: boolean } }[]
-}
-
-export const EndpointSlice = kind<EndpointSlice>({
-  group: 'discovery.k8s.io',
-  version: 'v1',
-  kind: 'EndpointSlice',
-  plural: 'endpointslices',
-  namespaced: true,
-})
+/** How many endpoints of a Service are ready, from its EndpointSlices. */
+import type { EndpointSlice } from '@seamark/kube'
 
 /** Label of a slice that names its Service. */
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name'

@@ -20,5 +20,5 @@ it('a GlobalIngress without its root that is there at the start is torn down onc
   await process.asked
   expect(torn).toEqual([])
   process.grant()
-  await expect.poll(() => torn, { timeout: 30_000 }).toEqual(['gone'])
+  await expect.poll(() => torn).toEqual(['gone'])
 })
