@@ -7,7 +7,7 @@ export interface StartedVerb {
   line(word: string): Promise<string>
   output(): string
   /** Resolves when the verb has ended. */
-  stop(): Promise<void>
+  readonly stop: () => Promise<void>
 }
 
 export async function startVerb(

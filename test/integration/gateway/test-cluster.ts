@@ -14,8 +14,8 @@ export interface TestCluster {
   /** For files of the test. */
   readonly folder: string
   /** Only the API server; the rest goes on until `stop`. */
-  stopServer(): Promise<void>
-  stop(): Promise<void>
+  readonly stopServer: () => Promise<void>
+  readonly stop: () => Promise<void>
 }
 
 export async function startTestCluster(): Promise<TestCluster> {

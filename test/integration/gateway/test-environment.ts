@@ -94,11 +94,13 @@ export class Backend {
   }
 }
 
+type Backends = readonly [Backend, Backend, Backend]
+
 export class TestEnvironment {
   readonly client: Client
   readonly kubeconfigFile: string
   readonly authority: Authority
-  readonly backends: readonly Backend[]
+  readonly backends: Backends
   /** Flags of every gateway of this environment. */
   gatewayFlags: readonly string[] = []
   http = { host: '', port: 0 }
@@ -106,7 +108,7 @@ export class TestEnvironment {
   #gateway: StartedVerb | undefined
   #names = 0
 
-  private constructor(client: Client, kubeconfigFile: string, authority: Authority, backends: readonly Backend[]) {
+  private constructor(client: Client, kubeconfigFile: string, authority: Authority, backends: Backends) {
     this.client = client
     this.kubeconfigFile = kubeconfigFile
     this.authority = authority
@@ -114,7 +116,7 @@ export class TestEnvironment {
   }
 
   static async start(client: Client, kubeconfigFile: string): Promise<TestEnvironment> {
-    const backends = POD_ADDRESSES.map((_, index) => new Backend(`pod-${index + 1}`))
+    const backends: Backends = [new Backend('pod-1'), new Backend('pod-2'), new Backend('pod-3')]
     await Promise.all(backends.map(async (backend, index) => backend.listen(POD_ADDRESSES[index] ?? '')))
     const authority = await createAuthority({ commonName: 'test' })
     return new TestEnvironment(client, kubeconfigFile, authority, backends)
@@ -191,6 +193,12 @@ export class TestEnvironment {
       spec: { ports: [{ name: 'http', port, protocol: 'TCP' }] },
     })
     await this.endpoints(namespace, name, backends)
+  }
+
+  /** Services `one`, `two` and `three` in front of `pod-1`, `pod-2` and `pod-3`. */
+  async threeServices(namespace: string): Promise<void> {
+    for (const [index, name] of ['one', 'two', 'three'].entries())
+      await this.service(namespace, name, this.backends.slice(index, index + 1))
   }
 
   async endpoints(namespace: string, service: string, backends: readonly Backend[]): Promise<void> {
