@@ -55,7 +55,12 @@ export const fleetScenarios: readonly FleetScenario[] = [
     await bench.expectLeaves('eu1 Active')
   }),
   served(
-    { title: 'F04: the owner of a host is deleted, and the next root gets it', given: { hasRival: true } },
+    {
+      title: 'F04: the owner of a host is deleted, and the next root gets it',
+      given: { hasRival: true },
+      // When the first list omits the owner, the rival claims the host and keeps it.
+      except: ['shortList'],
+    },
     async (bench) => {
       await bench.eventually('shop owns the host', async () => (await bench.owner()) === 'shop/shop')
       await bench.client.delete(Ingress, 'shop/shop')
