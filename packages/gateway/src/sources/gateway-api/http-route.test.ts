@@ -125,6 +125,17 @@ describe('Gateway API', () => {
     expect(result.ir.listeners[0]?.hosts[0]?.routes.map(({ origin }) => origin.name)).toEqual(['zold', 'young'])
   })
 
+  it('serves the older one of two routes with the same match', () => {
+    const result = run(
+      web,
+      gatewayClass,
+      gateway([http]),
+      httpRoute('a/young', { rules: [backend] }),
+      httpRoute('a/zold', { rules: [backend] }, { creationTimestamp: '2020-01-01T00:00:00Z' }),
+    )
+    expect(result.ir.listeners[0]?.hosts[0]?.routes.map(({ origin }) => origin.name)).toEqual(['zold'])
+  })
+
   it('reports listeners that conflict or have another port', () => {
     const result = run(
       gatewayClass,
