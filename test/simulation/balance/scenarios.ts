@@ -1,4 +1,4 @@
-/** B01–B15: load balancers that follow the health of their endpoints. balance.test.ts runs every one with faults. */
+/** B01–B16: load balancers that follow the health of their endpoints. balance.test.ts runs every one with faults. */
 import { Service } from '@seamark/kube'
 import { DNSLoadBalancer, DNSLoadBalancerEndpoint } from '@seamark/operator'
 import type { BalanceBench } from './bench.ts'
@@ -200,6 +200,26 @@ export const balanceScenarios: readonly BalanceScenario[] = [
         undefined,
         bench.environment.waiting,
       )
+    },
+  },
+  {
+    title: 'B16: records of a load balancer whose deletion is not delivered yet are not written again',
+    async run(bench) {
+      await bench.pair()
+      await using _app = bench.run()
+      await bench.expectPublished(BOTH)
+      const { environment } = bench
+      // Watches of other kinds go on: there is no order between two watches.
+      const thaw = ['dnsendpoints', 'dnsloadbalancers'].map((resource) =>
+        environment.server?.faults.freeze({ user: 'controller', resource }),
+      )
+      await environment.client.delete(DNSLoadBalancer, 'web/shop')
+      await bench.expectPublished('-')
+      await environment.client.delete(DNSLoadBalancerEndpoint, 'web/a')
+      await environment.waiting.pass(MINUTE_MS)
+      await bench.expectPublished('-')
+      for (const each of thaw) each?.()
+      await environment.client.delete(DNSLoadBalancerEndpoint, 'web/b')
     },
   },
   {
