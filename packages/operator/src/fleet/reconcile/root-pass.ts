@@ -4,7 +4,7 @@ import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
 import { Cluster } from '../../api/cluster.ts'
 import type { GlobalIngress } from '../../api/global-ingress.ts'
 import type { ClaimedHosts } from '../claims.ts'
-import { confirmBackends, confirmClusters, confirmRemotes } from './confirmed-facts.ts'
+import { confirmBackends, confirmClusters, confirmGlobal, confirmRemotes } from './confirmed-facts.ts'
 import type { FleetOptions } from '../config.ts'
 import { drainDeadlineMs } from '../decide/cluster-status.ts'
 import type { ObservedLeaf } from '../decide/leaves.ts'
@@ -68,11 +68,12 @@ export async function startPass(
     clusters,
     backendOf: await confirmBackends(stored, { namespace, services }, views, ctx),
     labelledClusters: labelledClusters(namespace, services),
-    previous: ctx.by(indexes.globalByRoot, uid)[0]?.spec,
+    previous: (await confirmGlobal(kind, root, indexes, ctx))?.spec,
     leaves: stored,
     hubId: options.hubId || hub,
     hubUid: hub,
     allowedAnnotations: options.leafAnnotations,
+    nowMs: ctx.clock.now(),
     canPublish:
       options.dns && [...leaves.values()].some(({ seen }) => seen.isAdmitted === true && seen.endpointsReady !== 0),
   })
