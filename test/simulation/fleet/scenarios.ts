@@ -66,6 +66,8 @@ export const fleetScenarios: readonly FleetScenario[] = [
   {
     title: 'F04: the owner of a host is deleted, and the next root gets it',
     given: { hasRival: true },
+    // When the first list omits the owner, the rival claims the host and keeps it.
+    except: ['shortList'],
     async run(bench) {
       await using _app = bench.fleet.run()
       await serve(bench, 'eu1', 'us1')

@@ -39,6 +39,11 @@ export const HEAD_TIMEOUT_MS = 30_000
 export const IDLE_TIMEOUT_MS = 90_000
 /** Requests and watches at a time on an HTTP/2 connection. */
 export const MAX_STREAMS = 1000
+/**
+ * MB of responses that wait to be sent on an HTTP/2 connection, until further requests are refused. Node's own 10 are less than
+ * the initial events of one watch of ten thousand objects: a client that starts several watches would have to repeat them.
+ */
+const MAX_SESSION_MB = 1024
 /** Interval at which HTTP/1.1 connections are checked against their timeouts. */
 const CHECK_INTERVAL_MS = 5000
 
@@ -139,6 +144,7 @@ function createTlsListener(
   tls: TlsOptions,
 ): NetServer {
   const http2: Http2Server = createHttp2Server({
+    maxSessionMemory: MAX_SESSION_MB,
     settings: { maxConcurrentStreams: MAX_STREAMS, initialWindowSize: 1024 * 1024 },
   })
   http2.on('session', (session) => {

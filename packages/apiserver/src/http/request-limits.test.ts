@@ -64,6 +64,23 @@ async function readAll(socket: TLSSocket): Promise<string> {
 }
 
 describe('a request', () => {
+  it('is answered while the initial events of a large watch wait on the same connection', async () => {
+    const session = await openSession({})
+    const data = { text: 'x'.repeat(512 * 1024) }
+    for (let index = 0; index < 30; index++) {
+      const created = post(session)
+      created.end(JSON.stringify({ metadata: { name: `large-${index}` }, data })).resume()
+      expect(await statusOf(created)).toBe(201)
+    }
+    const watch = session.request({
+      ':path': `${maps}?watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan`,
+    })
+    watch.on('error', () => undefined)
+    expect(await statusOf(watch)).toBe(200)
+    // Nothing of the watch is read.
+    expect(await statusOf(session.request({ ':path': `${maps}/large-0` }).resume())).toBe(200)
+  })
+
   it.each<[string, ApiServerOptions, Record<string, string>, number]>([
     ['without credentials', { anonymous: 'refused' }, {}, 401],
     ['with a wrong token', {}, { authorization: 'Bearer wrong' }, 401],

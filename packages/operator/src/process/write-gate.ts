@@ -18,6 +18,11 @@ export function gateWrites(
   isExempt: (path: string) => boolean = () => false,
 ): void {
   cluster.guardWrites(({ path }) => {
-    if (!path.startsWith(`/apis/${Lease.group}/`) && !isExempt(path)) check()
+    try {
+      check()
+    } catch (refusal) {
+      // Only now: paths are compared for every write otherwise.
+      if (!path.startsWith(`/apis/${Lease.group}/`) && !isExempt(path)) throw refusal
+    }
   })
 }

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { Cluster } from '../../api/cluster.ts'
 import { DEFAULT_POLICY, GlobalIngressPolicy } from '../../api/global-ingress-policy.ts'
 import { GlobalIngress } from '../../api/global-ingress.ts'
-import type { LeafIngress } from '../../api/leaf-ingress.ts'
+import { LeafIngress } from '../../api/leaf-ingress.ts'
 import type { MemberViews } from '../members/member-view.ts'
 import { globalIngressName, SUMMARY_ANNOTATION } from '../names.ts'
 import {
@@ -12,6 +12,7 @@ import {
   confirmClusters,
   confirmDefaultPolicy,
   confirmGlobal,
+  confirmLeaves,
   confirmPolicies,
   confirmRemotes,
 } from './confirmed-facts.ts'
@@ -85,6 +86,27 @@ describe('what the cache has lost and the server has', () => {
     expect((await find(before))?.spec).toEqual(spec)
     // A root that was never reported has none.
     expect(await find({})).toBeUndefined()
+  })
+
+  it('still counts: the leaves that the last status names', async () => {
+    const { server, ctx } = shortView()
+    const labels = { 'seamark.io/root-uid': 'uid-1' }
+    for (const cluster of ['eu1', 'us1'])
+      server.put(LeafIngress, {
+        ...leaf,
+        metadata: { namespace: 'shop', name: `ingress-shop--${cluster}`, labels },
+        spec: { ...leaf.spec, cluster },
+      } as never)
+    const statusOf = (...clusters: string[]) =>
+      ({ status: { leaves: clusters.map((cluster) => ({ cluster })) } }) as unknown as GlobalIngress
+    const clustersOf = async (uid: string, ...known: string[]) => {
+      const root = { metadata: { namespace: 'shop', name: 'shop', uid } }
+      return [...(await confirmLeaves({ kind: Ingress }, root, [leaf], statusOf(...known), ctx)).keys()]
+    }
+    expect(await clustersOf('uid-1', 'eu1', 'us1', 'deleted')).toEqual(['eu1', 'us1'])
+    expect(await clustersOf('uid-1')).toEqual(['eu1'])
+    // The leaf belongs to an earlier root of that name.
+    expect(await clustersOf('uid-2', 'us1')).toEqual(['eu1'])
   })
 
   it('still counts: the Clusters of leaves', async () => {

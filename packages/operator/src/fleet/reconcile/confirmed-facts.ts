@@ -9,15 +9,32 @@ import { type Immutable, keyOf, type Key, type Kind, type Obj, type Stored } fro
 import { Cluster } from '../../api/cluster.ts'
 import { GlobalIngressPolicy } from '../../api/global-ingress-policy.ts'
 import { GlobalIngress } from '../../api/global-ingress.ts'
-import type { LeafIngress } from '../../api/leaf-ingress.ts'
+import { LeafIngress } from '../../api/leaf-ingress.ts'
 import type { BackendFact } from '../decide/placement.ts'
 import type { MemberViews } from '../members/member-view.ts'
+import { globalIngressName, leafName, ROOT_UID_LABEL, SUMMARY_ANNOTATION } from '../names.ts'
 import type { Manifest, RootKind } from '../roots/root-kind.ts'
-import { globalIngressName, SUMMARY_ANNOTATION } from '../names.ts'
 import type { RootIndexes } from './root-indexes.ts'
 import { ROOT_KINDS } from '../roots/root-kinds.ts'
 
 type Leaves = ReadonlyMap<string, Immutable<LeafIngress>>
+
+/** The leaves of a root by cluster, with those of its last status even if the cache has lost them. */
+export async function confirmLeaves(
+  { kind }: Pick<RootKind, 'kind'>,
+  { metadata: { namespace, name = '', uid } }: Immutable<Obj>,
+  cached: readonly Immutable<LeafIngress>[],
+  global: Immutable<GlobalIngress> | undefined,
+  ctx: Context,
+): Promise<Leaves> {
+  const leaves = new Map(cached.map((leaf) => [leaf.spec.cluster, leaf]))
+  for (const { cluster } of global?.status?.leaves ?? []) {
+    if (leaves.has(cluster)) continue
+    const live = await ctx.client.find(LeafIngress, `${namespace}/${leafName(kind.kind, name, cluster)}`)
+    if (live !== undefined && live.metadata.labels?.[ROOT_UID_LABEL] === uid) leaves.set(cluster, live)
+  }
+  return leaves
+}
 
 /** The Clusters, with those of leaves even if the cache has lost them. */
 export async function confirmClusters(leaves: Leaves, ctx: Context): Promise<readonly Immutable<Cluster>[]> {

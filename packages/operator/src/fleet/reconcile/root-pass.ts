@@ -4,7 +4,7 @@ import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
 import { Cluster } from '../../api/cluster.ts'
 import type { GlobalIngress } from '../../api/global-ingress.ts'
 import type { ClaimedHosts } from '../claims.ts'
-import { confirmBackends, confirmClusters, confirmGlobal, confirmRemotes } from './confirmed-facts.ts'
+import { confirmBackends, confirmClusters, confirmGlobal, confirmLeaves, confirmRemotes } from './confirmed-facts.ts'
 import type { FleetOptions } from '../config.ts'
 import { drainDeadlineMs } from '../decide/cluster-status.ts'
 import type { ObservedLeaf } from '../decide/leaves.ts'
@@ -48,7 +48,8 @@ export async function startPass(
   ctx: Context,
 ): Promise<RootPass> {
   const { namespace = '', uid = '' } = root.metadata
-  const stored = new Map(ctx.by(indexes.leavesByRoot, uid).map((leaf) => [leaf.spec.cluster, leaf]))
+  const before = await confirmGlobal(kind, root, indexes, ctx)
+  const stored = await confirmLeaves(kind, root, ctx.by(indexes.leavesByRoot, uid), before, ctx)
   const services = kind.backendsOf(root)
   const findRemote = await confirmRemotes(stored, views, ctx)
   const leaves = new Map(
@@ -68,7 +69,7 @@ export async function startPass(
     clusters,
     backendOf: await confirmBackends(stored, { namespace, services }, views, ctx),
     labelledClusters: labelledClusters(namespace, services),
-    previous: (await confirmGlobal(kind, root, indexes, ctx))?.spec,
+    previous: before?.spec,
     leaves: stored,
     hubId: options.hubId || hub,
     hubUid: hub,

@@ -99,10 +99,11 @@ describe('the plan of a source', () => {
 
   it('adds the finalizer also before a child in another namespace is deleted: the guard may hold the deletion', () => {
     const changes = { prune: true, allowedDnsNamespaces: ['dns'] }
+    const objects = dns('dns', 'ns-foo') ?? []
     const wanted = ['add-finalizer', 'apply DNSEndpoint ns/foo', 'delete DNSEndpoint dns/ns-foo']
     const finalized: Modifier = ({ metadata }) => void (metadata.finalizers = [FINALIZER])
-    expect(steps({ proxy: [noTls], objects: dns('dns', 'ns-foo'), options: changes })).toEqual(wanted)
-    const before = { proxy: [noTls, finalized], objects: dns('dns', 'ns-foo'), options: changes }
+    expect(steps({ proxy: [noTls], objects, options: changes })).toEqual(wanted)
+    const before = { proxy: [noTls, finalized], objects, options: changes }
     expect(steps(before)).toEqual(wanted.slice(1))
   })
 
