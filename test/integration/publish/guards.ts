@@ -2,7 +2,7 @@
  * What must not happen by mistake: addresses and Services that go away for a while, a configuration that would retarget or
  * prune most of what is published, a pause. Run like scenarios.ts.
  */
-import { ConfigMap, Service } from '@seamark/kube'
+import { ConfigMap, createLogger, Service } from '@seamark/kube'
 import { approveInStore, configMapGuardStore, HELD_OBJECTS_STORE, HTTPProxy } from '@seamark/operator'
 import { expect } from 'vitest'
 import { type Bench, endpointsOf, SERVICE } from './bench.ts'
@@ -227,9 +227,13 @@ export const guardScenarios: readonly Scenario[] = [
       )
     await pause('true')
     for (let attempt = 0; attempt < 2; attempt++) {
-      await using app = bench.runUnified()
+      const lines: string[] = []
+      const log = createLogger({ destination: { write: (line) => void lines.push(line) } })
+      await using app = bench.runUnified({}, { log })
       if (attempt === 0) await bench.proxy()
-      await bench.environment.waiting.pass(2_000)
+      await bench.eventually('the source to be decided', async () =>
+        lines.find((line) => line.includes('"reason":"Paused"')),
+      )
       expect(await bench.children()).toEqual([])
       expect(app.writes.count).toBe(0)
     }

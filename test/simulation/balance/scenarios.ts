@@ -1,4 +1,4 @@
-/** B01–B15: load balancers that follow the health of their endpoints. balance.test.ts runs every one with faults. */
+/** B01–B16: load balancers that follow the health of their endpoints. balance.test.ts runs every one with faults. */
 import { Service } from '@seamark/kube'
 import { DNSLoadBalancer, DNSLoadBalancerEndpoint } from '@seamark/operator'
 import type { BalanceBench } from './bench.ts'
@@ -176,6 +176,23 @@ export const balanceScenarios: readonly BalanceScenario[] = [
       bench.environment.waiting,
     )
   }),
+  published(
+    { title: 'B16: records of a load balancer whose deletion is not delivered yet are not written again' },
+    async (bench) => {
+      const { environment } = bench
+      // Watches of other kinds go on: there is no order between two watches.
+      const thaw = ['dnsendpoints', 'dnsloadbalancers'].map((resource) =>
+        environment.server?.faults.freeze({ user: 'controller', resource }),
+      )
+      await environment.client.delete(DNSLoadBalancer, 'web/shop')
+      await bench.expectPublished('-')
+      await environment.client.delete(DNSLoadBalancerEndpoint, 'web/a')
+      await environment.waiting.pass(MINUTE_MS)
+      await bench.expectPublished('-')
+      for (const each of thaw) each?.()
+      await environment.client.delete(DNSLoadBalancerEndpoint, 'web/b')
+    },
+  ),
   published({ title: 'B14: while the prober knows nothing, the answer stays' }, async (bench) => {
     bench.health.set('192.0.2.1', 'unknown')
     bench.health.set('192.0.2.2', 'unknown')

@@ -97,6 +97,10 @@ export class FleetActions {
     await this.client.patch(GlobalIngressPolicy, 'shop/shop', 'merge', { spec: { placement: { clusters } } })
   }
 
+  async setTtl(ttlSeconds: number): Promise<void> {
+    await this.client.patch(GlobalIngressPolicy, 'shop/shop', 'merge', { spec: { traffic: { ttlSeconds } } })
+  }
+
   async drain(name: string, enabled = true): Promise<void> {
     await this.client.patch(Cluster, name, 'merge', { spec: { drain: { enabled } } })
   }

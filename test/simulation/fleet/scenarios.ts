@@ -1,5 +1,5 @@
 /**
- * F01–F12: roots whose leaves come, move and go. fleet.test.ts runs every one with faults on API servers, crashes.test.ts
+ * F01–F13: roots whose leaves come, move and go. fleet.test.ts runs every one with faults on API servers, crashes.test.ts
  * with a crash at every write on in-memory clusters.
  */
 import { Ingress, Namespace } from '@seamark/kube'
@@ -154,6 +154,21 @@ export const fleetScenarios: readonly FleetScenario[] = [
       await bench.expectLeaves('eu1 Active')
     },
   ),
+  {
+    title: 'F13: the TTL is lowered and a cluster drained at once: the leaf stays for twice the former TTL',
+    async run(bench) {
+      await bench.setTtl(300)
+      await using _app = bench.fleet.run()
+      await serve(bench, 'eu1', 'us1')
+      await bench.setTtl(1)
+      await bench.drain('us1')
+      await bench.expectPublished('eu1')
+      await bench.fleet.pass(9 * MINUTE_MS)
+      await bench.eventually('the leaf is still on us1', async () => bench.isOn('us1'))
+      await bench.expectLeaves('eu1 Active')
+      await bench.eventually('nothing is left on us1', async () => !(await bench.isOn('us1')))
+    },
+  },
   served(
     {
       title: 'F12: a member carries out requests and no response returns, while a root comes to it and goes',

@@ -64,6 +64,8 @@ interface RecordsOptions {
   readonly grants?: Grants
   /** In addition to those of the configuration: the embedded server of this process. */
   readonly providers?: readonly Provider[]
+  /** In [0, 1): spreads the calls of providers. @default Math.random */
+  readonly random?: () => number
 }
 
 interface DnsOptions {
