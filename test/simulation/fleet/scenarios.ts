@@ -159,7 +159,8 @@ export const fleetScenarios: readonly FleetScenario[] = [
     async run(bench) {
       await bench.setTtl(300)
       await using _app = bench.fleet.run()
-      await serve(bench, 'eu1', 'us1')
+      for (const name of ['eu1', 'us1']) await bench.admit(name)
+      await bench.expectPublished('eu1', 'us1')
       await bench.setTtl(1)
       await bench.drain('us1')
       await bench.expectPublished('eu1')
