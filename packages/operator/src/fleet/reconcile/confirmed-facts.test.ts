@@ -96,7 +96,7 @@ describe('what the cache has lost and the server has', () => {
         ...leaf,
         metadata: { namespace: 'shop', name: `ingress-shop--${cluster}`, labels },
         spec: { ...leaf.spec, cluster },
-      } as never)
+      })
     const statusOf = (...clusters: string[]) =>
       ({ status: { leaves: clusters.map((cluster) => ({ cluster })) } }) as unknown as GlobalIngress
     const clustersOf = async (uid: string, ...known: string[]) => {
