@@ -2,36 +2,14 @@
  * The fleet: planning, the cost of one change with few and many roots, writes of a steady state, the way of a change to its
  * members while one of them does not answer, and memory.
  */
-import { createApiServer, newToken, writeKubeconfig } from '@seamark/apiserver'
-import {
-  type Client,
-  type Cluster as Connection,
-  configFromText,
-  connect,
-  CustomResourceDefinition,
-  Ingress,
-  IngressClass,
-  manager,
-  Namespace,
-  Secret,
-  Service,
-} from '@seamark/kube'
+import type { Ingress } from '@seamark/kube'
 import { parseScenario, playFleet } from '@seamark/cli/testing'
-import { memoryCluster, type MemoryCluster, startRelay } from '@seamark/kube/testing'
-import {
-  Cluster,
-  DEFAULT_POLICY,
-  FleetConfig,
-  fleetCrds,
-  LeafIngress,
-  loadBalancerCrds,
-  playgroundCrds,
-  runApp,
-} from '@seamark/operator'
+import { startRelay } from '@seamark/kube/testing'
+import { type Cluster, DEFAULT_POLICY } from '@seamark/operator'
 import { ingressRoot, planRoot, proberInThisThread } from '@seamark/operator/testing'
-import { answerAsMember, memberKubeconfig } from '../simulation/fleet/memory-member.ts'
-import { VirtualClock } from '../simulation/virtual-clock.ts'
 import type { Figure } from './figure.ts'
+import { addRoots, changeRoot, rootOf, seconds, startEnvironment } from './fleet/environment.ts'
+import { steadyWrites } from './fleet/steady.ts'
 import { residentBytes } from './resident.ts'
 
 const clusterOf = (index: number): Cluster => ({
@@ -50,23 +28,6 @@ const clusterOf = (index: number): Cluster => ({
     ],
   },
 })
-
-const rootOf = (index: number, namespace = 'shop'): Ingress => ({
-  metadata: { name: `root-${index}`, namespace, uid: `uid-${index}` },
-  spec: {
-    ingressClassName: 'global',
-    rules: [
-      {
-        host: `host-${index}.example.com`,
-        http: {
-          paths: [{ path: '/', pathType: 'Prefix', backend: { service: { name: 'web', port: { number: 80 } } } }],
-        },
-      },
-    ],
-  },
-})
-
-const seconds = (sinceMs: number): number => (performance.now() - sinceMs) / 1000
 
 function plan(clusters: readonly Cluster[], root: Ingress) {
   return planRoot({
@@ -97,147 +58,6 @@ async function measurePlan(): Promise<number> {
   return seconds(start)
 }
 
-interface Server {
-  readonly client: Client
-  readonly kubeconfig: string
-  close(): Promise<void>
-}
-
-async function startServer(definitions: readonly object[]): Promise<Server> {
-  const token = newToken()
-  const tokens = new Map([[token, { name: 'admin', groups: ['system:masters'] }]])
-  const server = createApiServer({ anonymous: 'refused', tokens })
-  const { url, caPem = '' } = await server.listen({ tls: 'self-signed' })
-  const kubeconfig = writeKubeconfig({ server: url, caPem, token })
-  const connection = connect(configFromText(kubeconfig), { fieldManager: 'bench' })
-  for (const definition of definitions)
-    await connection.client.create(CustomResourceDefinition, definition as CustomResourceDefinition)
-  return {
-    client: connection.client,
-    kubeconfig,
-    close: async () => {
-      await connection.close()
-      await server.close()
-    },
-  }
-}
-
-interface TestEnvironment {
-  readonly hub: Server
-  readonly members: readonly Server[]
-  close(): Promise<void>
-}
-
-const POLL_MS = 5
-
-async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  const start = performance.now()
-  while (!(await isSo())) {
-    if (seconds(start) > 300) throw new Error(`${what} takes more than 300 s`)
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
-  }
-}
-
-async function startEnvironment(
-  memberCount: number,
-  reach: (kubeconfig: string, index: number) => Promise<string> = async (text) => text,
-): Promise<TestEnvironment> {
-  const hub = await startServer([...fleetCrds(), ...loadBalancerCrds(), ...playgroundCrds()])
-  const members = await Promise.all(Array.from({ length: memberCount }, async () => startServer([])))
-  for (const name of ['manager', 'shop']) await hub.client.create(Namespace, { metadata: { name } })
-  await hub.client.create(IngressClass, { metadata: { name: 'global' }, spec: { controller: 'seamark.io/global' } })
-  const kubeconfigs = await Promise.all(members.map(async ({ kubeconfig }, index) => reach(kubeconfig, index)))
-  for (const [index, kubeconfig] of kubeconfigs.entries()) {
-    await hub.client.create(Secret, {
-      metadata: { namespace: 'manager', name: `m${index}`, labels: { 'seamark.io/cluster': `m${index}` } },
-      data: { kubeconfig: Buffer.from(kubeconfig).toString('base64') },
-    })
-    await hub.client.create(Cluster, { metadata: { name: `m${index}` } } as Cluster)
-  }
-  for (const { client } of members) {
-    await client.create(Namespace, { metadata: { name: 'shop' } })
-    await client.create(Service, { metadata: { namespace: 'shop', name: 'web' }, spec: { ports: [{ port: 80 }] } })
-  }
-  const cluster = connect(configFromText(hub.kubeconfig), { name: 'hub', fieldManager: 'contour-plus' })
-  const stopping = new AbortController()
-  const running = runApp(
-    {
-      cluster,
-      namespace: 'manager',
-      mode: 'enforce',
-      allowLoopback: true,
-      fleet: { ...FleetConfig.parse({}), dns: false },
-    },
-    stopping.signal,
-  )
-  running.catch(() => undefined)
-  await until('registration', async () => {
-    const { items } = await hub.client.list(Cluster)
-    const ready = items.filter(({ status }) =>
-      status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True'),
-    )
-    return ready.length >= memberCount
-  })
-  return {
-    hub,
-    members,
-    close: async () => {
-      stopping.abort()
-      await running
-      await cluster.close()
-      await Promise.all([hub, ...members].map(async (server) => server.close()))
-    },
-  }
-}
-
-/** Creates roots and waits until each has a leaf with a phase on every member. */
-async function addRoots(
-  environment: TestEnvironment,
-  from: number,
-  to: number,
-  annotations: Record<string, string> = {},
-): Promise<void> {
-  for (let index = from; index < to; index += 50)
-    await Promise.all(
-      Array.from({ length: Math.min(50, to - index) }, async (_, offset) => {
-        const { metadata, ...rest } = rootOf(index + offset)
-        const { uid: _uid, ...own } = metadata
-        await environment.hub.client.create(Ingress, { metadata: { ...own, annotations }, ...rest })
-      }),
-    )
-  await until(`${to} roots`, async () => {
-    const { items } = await environment.hub.client.list(Ingress, {
-      limit: 500,
-      namespace: 'shop',
-      fieldSelector: `metadata.name=root-${to - 1}`,
-    })
-    const isPlanned = items.every(({ metadata }) => metadata.annotations?.['seamark.io/summary'] !== undefined)
-    if (!isPlanned || annotations['seamark.io/clusters'] !== undefined) return isPlanned
-    const leaves = await environment.hub.client.list(LeafIngress)
-    return (
-      leaves.items.length >= to * environment.members.length &&
-      leaves.items.every(({ status }) => status?.phase === 'Applied')
-    )
-  })
-}
-
-/** From a change of a root to its leaf on each of the members, seconds. */
-async function changeRoot(environment: TestEnvironment, index: number, path: string): Promise<number> {
-  const start = performance.now()
-  await environment.hub.client.patch(Ingress, `shop/root-${index}`, 'json', [
-    { op: 'replace', path: '/spec/rules/0/http/paths/0/path', value: path },
-  ])
-  await Promise.all(
-    environment.members.map(async ({ client }) =>
-      until(
-        'the change',
-        async () => (await client.find(Ingress, `shop/root-${index}`))?.spec?.rules?.[0]?.http?.paths[0]?.path === path,
-      ),
-    ),
-  )
-  return seconds(start)
-}
-
 async function measureSync(): Promise<number> {
   const relays: Awaited<ReturnType<typeof startRelay>>[] = []
   const environment = await startEnvironment(10, async (kubeconfig, index) => {
@@ -258,105 +78,6 @@ async function measureSync(): Promise<number> {
     for (const relay of relays) await relay.close()
     await environment.close()
   }
-}
-
-/** 4 000 leaves converge in less than half a minute; SEAMARK_STEADY=100x1000 tries another size. */
-const [STEADY_CLUSTERS = 0, STEADY_ROOTS = 0] = (process.env['SEAMARK_STEADY'] ?? '20x200').split('x').map(Number)
-const MINUTE_MS = 60_000
-/** Without a write for this long the fleet has converged. */
-const REST_MS = MINUTE_MS
-const CONVERGE_LIMIT_MS = 60 * MINUTE_MS
-
-/** A manager that leads, its hub and its members in memory and in virtual time; counts writes other than Events and Leases. */
-class MemoryEnvironment {
-  readonly clock = new VirtualClock()
-  readonly hub = memoryCluster('hub', 'contour-plus', this.clock)
-  readonly members = new Map<string, MemoryCluster>()
-  writes = 0
-  #lastWriteMs = 0
-
-  constructor() {
-    this.hub.put(Namespace, { metadata: { name: 'kube-system', uid: 'hub' } })
-    this.hub.put(IngressClass, { metadata: { name: 'global' }, spec: { controller: 'seamark.io/global' } })
-    for (let index = 0; index < STEADY_CLUSTERS; index++) this.#addMember(`m${index}`, `192.0.2.${index}`)
-    for (let index = 0; index < STEADY_ROOTS; index++) this.hub.put(Ingress, rootOf(index))
-  }
-
-  #addMember(name: string, address: string): void {
-    const member = memoryCluster(name, 'contour-plus', this.clock)
-    member.put(Namespace, { metadata: { name: 'kube-system', uid: name } })
-    member.put(Service, { metadata: { namespace: 'shop', name: 'web' }, spec: { ports: [{ port: 80 }] } })
-    this.members.set(name, member)
-    this.hub.put(Secret, {
-      metadata: { namespace: 'manager', name, labels: { 'seamark.io/cluster': name } },
-      data: { kubeconfig: Buffer.from(memberKubeconfig(name)).toString('base64') },
-    })
-    const ingress = { addressOverride: [address] }
-    this.hub.put(Cluster, { metadata: { name }, spec: { weight: 100, namespacePolicy: 'Require', ingress } })
-  }
-
-  connect(cluster: MemoryCluster): Connection {
-    cluster.intercept = ({ verb, kind }) => {
-      this.clock.activity += 1
-      cluster.requests.length = 0
-      if (verb === 'get' || verb === 'list' || /^(Event|Lease)\./.test(kind)) return
-      this.writes += 1
-      this.#lastWriteMs = this.clock.monotonic()
-    }
-    return { ...cluster, client: { ...cluster.client, request: async ({ path }) => answerAsMember(path) } }
-  }
-
-  async converge(): Promise<void> {
-    // What is loaded at the first use takes real time, which virtual time does not wait for.
-    await until('the first write', async () => {
-      await this.clock.advance(100)
-      return this.writes > 0
-    })
-    while (this.clock.monotonic() - this.#lastWriteMs < REST_MS) {
-      if (this.clock.monotonic() > CONVERGE_LIMIT_MS) throw new Error('the fleet does not come to rest')
-      await this.clock.advance(5_000)
-    }
-    const active = this.hub.informers.list(LeafIngress).filter(({ status }) => status?.phase === 'Active')
-    if (active.length !== STEADY_CLUSTERS * STEADY_ROOTS) throw new Error(`${active.length} leaves are Active`)
-  }
-
-  /** As if every watch had been lost: every object is reported again. */
-  relist(): void {
-    for (const cluster of [this.hub, ...this.members.values()]) cluster.relist()
-  }
-}
-
-/**
- * Ten minutes with contacts every 10 s, renewals of the lease, a sweep of every member, and two complete relists of hub and
- * members.
- */
-async function measureSteady(): Promise<number> {
-  // Loads what a manager loads at its first use: real time must not pass in virtual time.
-  await manager({ config: configFromText(memberKubeconfig('none')) })
-  const environment = new MemoryEnvironment()
-  const stopping = new AbortController()
-  const running = runApp(
-    {
-      cluster: environment.connect(environment.hub),
-      connectMember: (_config, options) =>
-        environment.connect(environment.members.get(options?.name ?? '') ?? environment.hub),
-      clock: environment.clock,
-      namespace: 'manager',
-      mode: 'enforce',
-      leader: { lease: 'seamark', namespace: 'manager' },
-      fleet: { ...FleetConfig.parse({}), dns: false },
-    },
-    stopping.signal,
-  )
-  running.catch(() => undefined)
-  await environment.converge()
-  const before = environment.writes
-  for (const minutes of [2, 5, 3]) {
-    await environment.clock.advance(minutes * MINUTE_MS)
-    if (minutes !== 3) environment.relist()
-  }
-  stopping.abort()
-  return environment.writes - before
 }
 
 async function measureGrowth(): Promise<number> {
@@ -477,15 +198,7 @@ export const figures: Figure[] = [
     runs: 1,
     measure: measureGrowth,
   },
-  {
-    name: 'fleet.steady.writes',
-    what: 'writes to hub and members in 10 min of steady state, 200 roots on 20 clusters, with contacts, lease renewals, sweeps and two complete relists, in virtual time',
-    unit: 'writes',
-    bound: { max: 0 },
-    against: '-',
-    runs: 1,
-    measure: measureSteady,
-  },
+  steadyWrites,
   {
     name: 'fleet.sync',
     what: 'root change → applied on every reachable member, p99 of 100, 10 members, one black-holed',

@@ -73,7 +73,8 @@ export function createProductMetrics(registry: Registry): ProductMetrics {
     labelNames: ['cluster'] as const,
     registers,
   })
-  const leavesByRoot = new Map<string, readonly { readonly cluster: string; readonly phase: string }[]>()
+  /** Phases by cluster. */
+  const leavesByRoot = new Map<string, ReadonlyMap<string, string>>()
   const reasons = new Map<string, { kind: string; reason: string }>()
 
   return {
@@ -107,12 +108,16 @@ export function createProductMetrics(registry: Registry): ProductMetrics {
       else targets.set({ cluster }, count)
     },
     leavesDecided(root, next) {
-      const before = leavesByRoot.get(root) ?? []
-      if (JSON.stringify(before) === JSON.stringify(next)) return
-      for (const { cluster, phase } of before) leaves.dec({ cluster, phase })
-      for (const { cluster, phase } of next) leaves.inc({ cluster, phase })
-      if (next.length === 0) leavesByRoot.delete(root)
-      else leavesByRoot.set(root, next)
+      const before = leavesByRoot.get(root)
+      const phases = new Map(next.map(({ cluster, phase }) => [cluster, phase]))
+      for (const [cluster, phase] of before ?? []) {
+        if (phases.get(cluster) !== phase) leaves.dec({ cluster, phase })
+      }
+      for (const [cluster, phase] of phases) {
+        if (before?.get(cluster) !== phase) leaves.inc({ cluster, phase })
+      }
+      if (phases.size === 0) leavesByRoot.delete(root)
+      else leavesByRoot.set(root, phases)
     },
     driftCorrected: (cluster) => drift.inc({ cluster }),
     clusterReachable(cluster, isReachable) {

@@ -24,11 +24,7 @@ async function publishMany(bench: Bench, annotations: Record<string, string> = {
       spec: { virtualhost: { fqdn: `${name}.example.com` } },
     })
   }
-  await bench.eventually(
-    'all records',
-    async () => (await bench.children()).length,
-    (count) => count === COUNT,
-  )
+  await bench.untilChildren(COUNT)
   await remembered(bench)
 }
 
@@ -188,11 +184,7 @@ export const guardScenarios: readonly Scenario[] = [
       await publishMany(bench)
       const exclude = { 'seamark.io/exclude': 'dns' }
       await bench.annotate('ns/p0', exclude)
-      await bench.eventually(
-        'one record to go',
-        async () => (await bench.children()).length,
-        (count) => count === COUNT - 1,
-      )
+      await bench.untilChildren(COUNT - 1)
       for (const name of names.slice(1)) await bench.annotate(`ns/${name}`, exclude)
       await bench.eventually(
         'the guard',
@@ -217,11 +209,7 @@ export const guardScenarios: readonly Scenario[] = [
       ).toBe('unknown')
       const { result, covered } = await approveInStore(store, id, bench.environment.waiting.now(), { mayRepeat: true })
       expect([result, covered.length]).toEqual(['approved', COUNT - 1])
-      await bench.eventually(
-        'the rest to go',
-        async () => (await bench.children()).length,
-        (count) => count === 0,
-      )
+      await bench.untilChildren(0)
     },
   ),
   guarded('a pause stops every write, also across a restart, and its end is noticed', async (bench) => {

@@ -24,17 +24,18 @@ const MAX_FAILURES = 3
 // Loads what a manager loads at its first use: real time must not pass inside a run.
 await manager({ config: inProcessConfig() })
 
-async function play({ run, given }: FleetScenario, crash?: Crash): Promise<Run> {
+async function play({ run, given }: FleetScenario, crash?: Crash): Promise<Run & Pick<MemoryFleet, 'undelivered'>> {
   const fleet = new MemoryFleet(crash, given)
   let failure: string | undefined
   await run(new FleetActions(fleet)).catch((error: unknown) => (failure = messageOf(error)))
-  return fleet.result(failure)
+  return { ...fleet.result(failure), undelivered: fleet.undelivered }
 }
 
-function chooseCrashes(writes: number): Crash[] {
-  const all = Array.from({ length: writes }, (_, index) => index + 1).flatMap((at): Crash[] =>
-    (['before', 'unanswered'] as const).map((point) => ({ kind: 'crash', at, point })),
-  )
+function chooseCrashes({ extent, undelivered }: Awaited<ReturnType<typeof play>>): Crash[] {
+  const all = Array.from({ length: extent.sentWrites }, (_, index) => index + 1).flatMap((at): Crash[] => {
+    const points: readonly Crash['point'][] = undelivered.has(at) ? ['before'] : ['before', 'unanswered']
+    return points.map((point) => ({ kind: 'crash', at, point }))
+  })
   const { PLAN } = process.env
   if (PLAN !== undefined) return all.filter((crash) => planName(crash) === PLAN)
   if (isThorough) return all
@@ -47,7 +48,7 @@ describe('the fleet, wherever it crashes', () => {
     const reference = await play(scenario)
     expect(judge(reference, reference, MEMORY_REST_MS)).toEqual([])
     const failures: Failure[] = []
-    for (const crash of chooseCrashes(reference.extent.sentWrites)) {
+    for (const crash of chooseCrashes(reference)) {
       const run = await play(scenario, crash)
       const problems = judge(run, reference, MEMORY_REST_MS)
       if (problems.length > 0)

@@ -4,22 +4,10 @@
  *
  * What it leaves out is tested on API servers (fleet.test.ts): caches here are never behind, and balance is a stand-in that
  * publishes the healthy endpoints a second after a change.
- * Guarantees: a dead process writes nothing and gets no event; the same scenario and crash give the same run.
+ * Guarantee: the same scenario and crash give the same run. What faults do is in memory-faults.ts.
  */
-import {
-  type Client,
-  type Clock,
-  type Cluster as Connection,
-  Forbidden,
-  Ingress,
-  IngressClass,
-  messageOf,
-  Namespace,
-  Secret,
-  Service,
-  TransportError,
-} from '@seamark/kube'
-import { type Immutable, type Kind, keyOf, type Obj } from '@seamark/kube/object'
+import { type Client, type Clock, Ingress, IngressClass, messageOf, Namespace, Secret, Service } from '@seamark/kube'
+import { type Kind, keyOf, type Obj } from '@seamark/kube/object'
 import { memoryCluster, type MemoryCluster } from '@seamark/kube/testing'
 import {
   Cluster,
@@ -34,29 +22,17 @@ import {
 } from '@seamark/operator'
 import { maskIds, MEMBERS, NAMESPACES, type Partition, policyOf, rootOf, type SimulatedFleet } from './actions.ts'
 import { maskObject } from '../mask.ts'
-import { answerAsMember, memberKubeconfig } from './memory-member.ts'
-import type { Plan } from '../plan.ts'
+import { type Crash, type Life, MemoryFaults } from './memory-faults.ts'
+import { memberKubeconfig } from './memory-member.ts'
 import type { Write } from '../scenario.ts'
 import type { Run } from '../simulation.ts'
 import { VirtualClock } from '../virtual-clock.ts'
-
-type Crash = Extract<Plan, { kind: 'crash' }>
-
-/** From the start of a process to its death. */
-interface Life {
-  isDead: boolean
-  readonly stop: AbortController
-  /** Ends its subscriptions. */
-  readonly ends: (() => void)[]
-}
 
 const RESTART_MS = 1_000
 const PUBLISH_MS = 1_000
 const POLL_MS = 1_000
 const REST_STEP_MS = 20_000
 const LIMIT_MS = 60 * 60_000
-/** After this long a silent watch counts as broken. */
-const SILENCE_MS = 90_000
 /** A manager that has not written for this long has come to rest: longer than any of its waits in these scenarios. */
 export const MEMORY_REST_MS = 2 * 60_000
 
@@ -79,21 +55,18 @@ export class MemoryFleet implements SimulatedFleet {
   readonly #members = new Map(
     Object.keys(MEMBERS).map((name) => [name, memoryCluster(name, 'contour-plus', this.#clock)]),
   )
-  readonly #crash: Crash | undefined
-  readonly #partitions = new Map<string, Partition>()
+  readonly #faults: MemoryFaults
   readonly #unhealthy = new Set<string>()
-  readonly #ending = new Set<string>()
   readonly #history: Write[] = []
   readonly #violations: Run['violations'][number][] = []
   readonly #ends: string[] = []
   #life: Life | undefined
-  #sentWrites = 0
   #lastWriteMs = 0
   #published: readonly string[] = []
   #isPublishing = false
 
   constructor(crash: Crash | undefined, { clusters = ['eu1', 'us1'], hasRival = false } = {}) {
-    this.#crash = crash
+    this.#faults = new MemoryFaults(this.#clock, crash, () => this.#restart())
     this.client = this.#userClient(this.#hub)
     this.health = {
       set: (address, verdict) => {
@@ -120,24 +93,17 @@ export class MemoryFleet implements SimulatedFleet {
     }
   }
 
+  /** Numbers of the writes that no server got. */
+  get undelivered(): ReadonlySet<number> {
+    return this.#faults.undelivered
+  }
+
   member(name: string): Client {
     return this.#userClient(this.#memberOf(name))
   }
 
   partition(name: string, how: Partition): () => void {
-    const cluster = name === 'hub' ? this.#hub : this.#memberOf(name)
-    const kinds = cluster.informers.all().map(({ kind }) => kind)
-    this.#partitions.set(name, how)
-    const fail = (): void => {
-      const failure = { reason: 'broken' as const, message: 'no response', sinceMs: this.#clock.now() }
-      for (const kind of kinds) cluster.setFailure(kind, failure)
-    }
-    const cancel = how === 'both' ? fail() : this.#clock.after(SILENCE_MS, fail)
-    return () => {
-      cancel?.()
-      this.#partitions.delete(name)
-      for (const kind of kinds) cluster.setFailure(kind, undefined)
-    }
+    return this.#faults.partition(name === 'hub' ? this.#hub : this.#memberOf(name), how)
   }
 
   async pass(ms: number): Promise<void> {
@@ -172,7 +138,7 @@ export class MemoryFleet implements SimulatedFleet {
     ])
     const count = this.#history.length
     return {
-      extent: { sentWrites: this.#sentWrites, lists: 0, events: 0, writes: count },
+      extent: { sentWrites: this.#faults.sentWrites, lists: 0, events: 0, writes: count },
       history: this.#history,
       endState: new Map([...hub, ...leaves]),
       violations: this.#violations,
@@ -223,8 +189,8 @@ export class MemoryFleet implements SimulatedFleet {
     }
     runApp(
       {
-        cluster: this.#connect(this.#hub, life),
-        connectMember: (_config, options) => this.#connect(this.#memberOf(options?.name ?? ''), life),
+        cluster: this.#faults.connect(this.#hub, life),
+        connectMember: (_config, options) => this.#faults.connect(this.#memberOf(options?.name ?? ''), life),
         clock,
         namespace: 'manager',
         mode: 'enforce',
@@ -246,103 +212,9 @@ export class MemoryFleet implements SimulatedFleet {
   }
 
   /** The process dies, and another one starts. */
-  #die(): never {
+  #restart(): void {
     this.#kill()
     this.#clock.after(RESTART_MS, () => this.#start())
-    throw new TransportError('RESET', 'the process is dead')
-  }
-
-  /** A cluster as one process sees it. */
-  #connect(cluster: MemoryCluster, life: Life): Connection {
-    const { client, informers } = cluster
-    const read = async <T>(send: () => Promise<T>): Promise<T> => this.#exchange(cluster.name, life, send)
-    const write = async <T>(kind: Kind, send: () => Promise<T>): Promise<T> =>
-      kind.kind === 'Event' ? read(send) : this.#write(cluster.name, life, send)
-    return {
-      ...cluster,
-      informers: {
-        ...informers,
-        informer: (kind, options) => {
-          const informer = informers.informer(kind, options)
-          const subscribe: typeof informer.subscribe = (handle, how) => {
-            const end = informer.subscribe(handle, how)
-            life.ends.push(end)
-            return end
-          }
-          return Object.create(informer, { subscribe: { value: subscribe } }) as typeof informer
-        },
-        onHealthChange: (listener) => {
-          const end = informers.onHealthChange(listener)
-          life.ends.push(end)
-          return end
-        },
-      },
-      client: {
-        ...client,
-        get: async (kind, key, options) => read(async () => client.get(kind, key, options)),
-        find: async (kind, key, options) => read(async () => client.find(kind, key, options)),
-        list: async (kind, options) => read(async () => client.list(kind, options)),
-        create: async (kind, object, options) =>
-          write(kind, async () =>
-            this.#orForbid(cluster, kind, object, async () => client.create(kind, object, options)),
-          ),
-        apply: async (kind, intent, options) =>
-          write(kind, async () =>
-            this.#orForbid(cluster, kind, intent, async () => client.apply(kind, intent, options)),
-          ),
-        update: async (kind, object, options) => write(kind, async () => client.update(kind, object, options)),
-        updateStatus: async (kind, object, options) =>
-          write(kind, async () => client.updateStatus(kind, object, options)),
-        patch: async (kind, key, type, patch, options) =>
-          write(kind, async () => client.patch(kind, key, type, patch, options)),
-        delete: async (kind, key, options) => write(kind, async () => client.delete(kind, key, options)),
-        request: async ({ path }) => read(async () => answerAsMember(path)),
-      },
-    }
-  }
-
-  async #exchange<T>(cluster: string, life: Life, send: () => Promise<T>): Promise<T> {
-    this.#clock.activity += 1
-    if (life.isDead) throw new TransportError('RESET', 'the process is dead')
-    const partition = this.#partitions.get(cluster)
-    if (partition === 'both') throw new TransportError('RESET', `${cluster} does not answer`)
-    const response = await send()
-    this.#clock.activity += 1
-    if (life.isDead) throw new TransportError('RESET', 'the process is dead')
-    if (partition !== undefined) throw new TransportError('RESET', `the response of ${cluster} is lost`)
-    return response
-  }
-
-  async #write<T>(cluster: string, life: Life, send: () => Promise<T>): Promise<T> {
-    if (life.isDead) throw new TransportError('RESET', 'the process is dead')
-    this.#sentWrites += 1
-    const crash = this.#crash?.at === this.#sentWrites ? this.#crash.point : undefined
-    if (crash === 'before') this.#die()
-    const response = await this.#exchange(cluster, life, send)
-    if (crash === 'unanswered') this.#die()
-    if (crash === 'after')
-      this.#clock.after(0, () => {
-        if (life.isDead) return
-        this.#kill()
-        this.#clock.after(RESTART_MS, () => this.#start())
-      })
-    return response
-  }
-
-  /** Nothing is created in a namespace that is being deleted. */
-  async #orForbid<T>(
-    { informers }: MemoryCluster,
-    kind: Kind,
-    object: Immutable<Obj>,
-    send: () => Promise<T>,
-  ): Promise<T> {
-    const { namespace = '' } = object.metadata
-    if (this.#ending.has(namespace) && informers.get(kind, keyOf(object)) === undefined)
-      throw new Forbidden('Forbidden', `namespace ${namespace} is being terminated`, 403, {
-        kind: 'Status',
-        apiVersion: 'v1',
-      })
-    return send()
   }
 
   /** People's requests never fail. The deletion of a namespace deletes what is in it, in parallel. */
@@ -353,7 +225,7 @@ export class MemoryFleet implements SimulatedFleet {
       delete: async (kind, key, options) => {
         this.#clock.activity += 1
         if (kind.kind !== 'Namespace') return client.delete(kind, key, options)
-        this.#ending.add(key)
+        this.#faults.endingNamespaces.add(key)
         for (const each of HUB_KINDS)
           for (const object of cluster.informers.list(each, key)) await client.delete(each, keyOf(object))
         const end = (): void => {

@@ -491,6 +491,63 @@ describe('controller', () => {
     ])
   })
 
+  it('collects the changes of a watch with a batch, and waits for no change that needs none', async () => {
+    const environment = memoryEnvironment()
+    environment.cluster.put(Route, route('a'))
+    const seen: string[] = []
+    start(
+      (builder) =>
+        builder
+          .watches(Service, () => ['web/a'], { batchMs: ({ type }) => (type === 'deleted' ? 0 : 100) })
+          .reconcile(async ({ spec }) => void seen.push(`${spec.host} ${environment.clock.monotonic()}`)),
+      {},
+      environment,
+    )
+    const change = (version: string) =>
+      environment.cluster.put(Service, { metadata: { name: 's', namespace: 'web', labels: { version } } })
+    await environment.clock.advance(0)
+    change('1')
+    await environment.clock.advance(60)
+    change('2')
+    await environment.clock.advance(60)
+    expect(seen).toEqual(['a.test 0', 'a.test 100'])
+    change('3')
+    await environment.clock.advance(10)
+    environment.cluster.put(Route, route('a', 'b.test'))
+    await environment.clock.advance(200)
+    expect(seen.slice(2)).toEqual(['b.test 130'])
+    environment.cluster.remove(Service, 'web/s')
+    await environment.clock.advance(0)
+    expect(seen.slice(3)).toEqual(['b.test 330'])
+  })
+
+  it('collects the keys of a trigger that asks for it', async () => {
+    const environment = memoryEnvironment()
+    environment.cluster.put(Route, route('a'))
+    const seen: number[] = []
+    let mark: (keys: readonly string[], how?: { afterMs?: number }) => void = () => undefined
+    start(
+      (builder) =>
+        builder
+          .triggers((enqueue) => {
+            mark = enqueue
+            return undefined
+          })
+          .reconcile(async () => void seen.push(environment.clock.monotonic())),
+      {},
+      environment,
+    )
+    await environment.clock.advance(0)
+    for (const stepMs of [30, 30, 80]) {
+      mark(['web/a'], { afterMs: 100 })
+      await environment.clock.advance(stepMs)
+    }
+    expect(seen).toEqual([0, 100])
+    mark(['web/a'])
+    await environment.clock.advance(0)
+    expect(seen).toEqual([0, 100, 140])
+  })
+
   it('can be traced', async () => {
     const messages: unknown[] = []
     const listen = (message: unknown) => void messages.push(message)

@@ -14,13 +14,13 @@ import type { Context, Environment } from './context.ts'
 import { type Duration, durationMs } from '../duration.ts'
 import { KubeError } from '../errors.ts'
 import { addFinalizer, nextFinalizerStep, removeFinalizer } from '../client/finalizer.ts'
-import type { Informer, InformerOptions } from '../cache/informer.ts'
+import type { Change, Informer, InformerOptions } from '../cache/informer.ts'
 import { createMapper, type Watch } from './mapper.ts'
 import { keyOf, type Immutable, type Key, type Kind, type Obj, type Stored } from '../object/object.ts'
 import type { Next } from './reconcile-result.ts'
 import { findControllerKey } from '../object/owner.ts'
 import type { Predicate } from './predicate.ts'
-import { startTriggers, type Trigger, type TriggerSet } from './triggers.ts'
+import { startTriggers, type Trigger } from './triggers.ts'
 import { requiredInformers, unlessOwnWrite, waitForPairs, watchPairs } from './watched-kinds.ts'
 import { createWorkers, type Signals } from './workers.ts'
 
@@ -34,6 +34,11 @@ export interface WatchOptions<T extends Obj> extends Omit<InformerOptions<T>, 'k
    * skipped. @default false
    */
   ignoreOwnWrites?: boolean
+  /**
+   * Collect changes: their keys are reconciled this long after the first of them, unless another source needs it earlier.
+   * For objects of which one reconcile reads many, so that it does not run once for each. Must not throw. @default 0
+   */
+  batchMs?: (change: Change<T>) => number
   /** Start even if no CRD serves the kind; the kind is empty until one does. @default false */
   optional?: boolean
 }
@@ -51,6 +56,9 @@ export interface KeyedControllerOptions {
 
 export interface ControllerOptions<T extends Obj> extends WatchOptions<T>, KeyedControllerOptions {}
 
+/** `afterMs`: collect marks, as `batchMs` of a watch. @default 0 */
+type KeyTrigger = Trigger<readonly Key[], { readonly afterMs?: number }>
+
 /** Where the keys of a controller come from. `Builder` is returned, to continue the declaration. */
 interface KeySources<Builder> {
   /** Changes of objects; `map` returns the affected keys of the controller. It must be pure and fast. */
@@ -62,7 +70,7 @@ interface KeySources<Builder> {
   /**
    * Keys to reconcile for a reason outside the caches: `.triggers((enqueue) => pause.subscribe(() => enqueue(keys)))`.
    */
-  triggers(trigger: Trigger<readonly Key[]>): Builder
+  triggers(trigger: KeyTrigger): Builder
   /** Keys to reconcile periodically. */
   every(interval: Duration, keys: (cache: Reader) => readonly Key[]): Builder
 }
@@ -162,7 +170,7 @@ interface Declaration {
   readonly clusters: 'local' | 'fleet' | 'all'
   readonly reportingController: string | undefined
   readonly watches: Watch[]
-  readonly triggers: Trigger<readonly Key[]>[]
+  readonly triggers: KeyTrigger[]
   readonly timers: { readonly everyMs: number; readonly keys: (cache: Reader) => readonly Key[] }[]
   /**
    * The reconcile of one key. Not an async function: it returns a promise directly, because it runs for every object.
@@ -235,10 +243,14 @@ function controllerOf(declaration: Declaration): Controller {
         )
       })
       const timers = declaration.timers.map(({ everyMs, keys }) => ({ everyMs, keys: () => keys(cluster.informers) }))
-      const triggers: TriggerSet<readonly Key[]> = { triggers: declaration.triggers, timers }
-      const stopTriggers = startTriggers(triggers, { clock, log, cluster: cluster.name }, (keys) => {
-        for (const key of keys) workers.queue.add(key)
-      })
+      const triggers = { triggers: declaration.triggers, timers }
+      const stopTriggers = startTriggers(
+        triggers,
+        { clock, log, cluster: cluster.name },
+        (keys: readonly Key[], how) => {
+          for (const key of keys) workers.queue.add(key, how)
+        },
+      )
       log.info({ concurrency }, 'controller started')
       await workers.run({ stop, kill })
       stopTriggers()

@@ -60,7 +60,7 @@ export interface KeyedAggregatorBuilder {
   watches<T extends Obj>(
     kind: Kind<T>,
     toKeys: (change: Change<T>, cache: Reader) => MarkedKeys,
-    options?: WatchOptions<T>,
+    options?: Omit<WatchOptions<T>, 'batchMs'>,
   ): KeyedAggregatorBuilder
   /** Marks keys for a reason outside the caches: `.triggers((mark) => pause.subscribe(() => mark('all')))`. */
   triggers(trigger: Trigger<MarkedKeys>): KeyedAggregatorBuilder

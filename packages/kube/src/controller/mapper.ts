@@ -10,7 +10,7 @@ import type { Environment } from './context.ts'
 import type { WatchOptions } from './controller.ts'
 import type { Change } from '../cache/informer.ts'
 import { keyOf, kindName, type Immutable, type Key, type Kind, type Obj } from '../object/object.ts'
-import { createQueue, LOW_PRIORITY, type Queue } from './queue.ts'
+import { type AddOptions, createQueue, LOW_PRIORITY, type Queue } from './queue.ts'
 
 export interface Watch {
   readonly kind: Kind
@@ -31,10 +31,10 @@ export function createMapper(queue: Queue, environment: Environment, controller:
   const failed = new Map<string, { watch: Watch; object: Immutable<Obj> }>()
   const retries = createQueue({ clock, onReady: () => setImmediate(retryAll) })
 
-  function enqueue(watch: Watch, object: Immutable<Obj>, priority: number): void {
+  function enqueue(watch: Watch, object: Immutable<Obj>, how: AddOptions): void {
     const id = `${idOf(watch)} ${keyOf(object)}`
     try {
-      for (const key of watch.map(object, cluster.informers)) queue.add(key, { priority })
+      for (const key of watch.map(object, cluster.informers)) queue.add(key, how)
       if (failed.delete(id)) retries.forget(id)
     } catch (error) {
       failed.set(id, { watch, object })
@@ -53,7 +53,7 @@ export function createMapper(queue: Queue, environment: Environment, controller:
   function retryAll(): void {
     for (let id = retries.take(); id !== undefined; id = retries.take()) {
       const entry = failed.get(id)
-      if (entry !== undefined) enqueue(entry.watch, findCached(entry.watch.kind, entry.object), 0)
+      if (entry !== undefined) enqueue(entry.watch, findCached(entry.watch.kind, entry.object), {})
       retries.done(id)
     }
   }
@@ -79,9 +79,10 @@ export function createMapper(queue: Queue, environment: Environment, controller:
     handle(watch, change) {
       if (!isAccepted(watch, change)) return
       const priority = change.type === 'added' && change.initial ? LOW_PRIORITY : 0
+      const how = { priority, afterMs: watch.options.batchMs?.(change) ?? 0 }
       // If the owner of an object changed, both owners are affected.
-      if (change.type === 'updated') enqueue(watch, change.old, priority)
-      enqueue(watch, change.object, priority)
+      if (change.type === 'updated') enqueue(watch, change.old, how)
+      enqueue(watch, change.object, how)
     },
     close: () => retries.close(),
   }

@@ -20,11 +20,11 @@ import type { Key } from '../object/object.ts'
 /** Priority of keys from the initial list and resyncs: new changes are processed first. */
 export const LOW_PRIORITY = -100
 
-interface AddOptions {
+export interface AddOptions {
   /** @default 0 */
-  priority?: number
+  readonly priority?: number
   /** @default 0 */
-  afterMs?: number
+  readonly afterMs?: number
 }
 
 /** Called on the hot path: must be cheap and must not throw. */

@@ -13,7 +13,10 @@ import type { Logger } from '../log.ts'
  * Starts a subscription and returns the function that ends it. `mark` may be called at any time until then. Called once
  * for each cluster that the controller runs on, with its name.
  */
-export type Trigger<K> = (mark: (keys: K) => void, cluster: string) => (() => void) | undefined
+export type Trigger<K, How = never> = (mark: Mark<K, How>, cluster: string) => (() => void) | undefined
+
+/** `How`: options of a mark, for users that have some. */
+type Mark<K, How> = (keys: K, how?: How) => void
 
 interface Timer<K> {
   readonly everyMs: number
@@ -21,21 +24,21 @@ interface Timer<K> {
   readonly keys: () => K
 }
 
-export interface TriggerSet<K> {
-  readonly triggers: Trigger<K>[]
+export interface TriggerSet<K, How = never> {
+  readonly triggers: Trigger<K, How>[]
   readonly timers: Timer<K>[]
 }
 
 /** Returns the function that stops all triggers. */
-export function startTriggers<K>(
-  { triggers, timers }: TriggerSet<K>,
+export function startTriggers<K, How = never>(
+  { triggers, timers }: TriggerSet<K, How>,
   { clock, log, cluster }: { clock: Clock; log: Logger; cluster: string },
-  mark: (keys: K) => void,
+  mark: Mark<K, How>,
 ): () => void {
   let isStopped = false
   const stops: (() => void)[] = []
-  const markWhileRunning = (keys: K): void => {
-    if (!isStopped) mark(keys)
+  const markWhileRunning: Mark<K, How> = (keys, how) => {
+    if (!isStopped) mark(keys, how)
   }
   for (const trigger of triggers) {
     try {

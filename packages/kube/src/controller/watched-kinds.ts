@@ -23,7 +23,7 @@ export function watchPairs<W extends Watched>(
   watches: readonly W[],
 ): WatchPair<W>[] {
   return watches.map((watch) => {
-    const { when: _when, optional: _optional, ignoreOwnWrites = false, ...options } = watch.options
+    const { when: _when, batchMs: _batchMs, optional: _optional, ignoreOwnWrites = false, ...options } = watch.options
     if (ignoreOwnWrites) cluster.informers.ownWrites(watch.kind).track()
     // The same field manager for every watch: a different one would be a second watch of the kind.
     const keepManagedFieldsOf = cluster.informers.configured(watch.kind)?.keepManagedFieldsOf ?? fieldManager

@@ -13,7 +13,17 @@ import { createLogger, type Logger } from '../log.ts'
 import { apiVersionOf, keyOf, kindName, type Immutable, type Key, type Kind, type Obj } from '../object/object.ts'
 import type { StopSignal } from '../stop-signal.ts'
 import { memoryInformers } from './memory-informers.ts'
-import { fieldsOf, jsonPatch, type JsonOperation, merge, type Plain, withoutAbandoned } from './memory-patch.ts'
+import {
+  copyOf,
+  fieldsOf,
+  isEqual,
+  jsonPatch,
+  type JsonOperation,
+  merge,
+  type Plain,
+  withoutAbandoned,
+} from './memory-patch.ts'
+import { internFields } from './memory-fields.ts'
 import { indexObject, isSynced, MemoryStores, notify } from './memory-store.ts'
 
 interface MemoryRequest {
@@ -78,8 +88,7 @@ export function memoryCluster(name = 'local', manager = 'test', clock?: Pick<Clo
       drop(kind, key)
       return object
     }
-    const isSpecChanged =
-      JSON.stringify((old as { spec?: unknown })?.spec) !== JSON.stringify((object as { spec?: unknown }).spec)
+    const isSpecChanged = !isEqual((old as { spec?: unknown })?.spec, (object as { spec?: unknown }).spec)
     const metadata = {
       ...object.metadata,
       uid: old?.metadata.uid ?? object.metadata.uid ?? `uid-${++uid}`,
@@ -172,12 +181,14 @@ export function memoryCluster(name = 'local', manager = 'test', clock?: Pick<Clo
     const by = options?.fieldManager ?? manager
     const entries = live?.metadata.managedFields ?? []
     const others = entries.filter((entry) => entry.manager !== by || entry.subresource !== subresource)
-    const fieldsV1 = fieldsOf({
-      ...(intent as Plain),
-      apiVersion: undefined,
-      kind: undefined,
-      metadata: { ...intent.metadata, name: undefined, namespace: undefined, uid: undefined },
-    })
+    const fieldsV1 = internFields(
+      fieldsOf({
+        ...(intent as Plain),
+        apiVersion: undefined,
+        kind: undefined,
+        metadata: { ...intent.metadata, name: undefined, namespace: undefined, uid: undefined },
+      }),
+    )
     const entry = {
       manager: by,
       operation: 'Apply' as const,
@@ -194,9 +205,9 @@ export function memoryCluster(name = 'local', manager = 'test', clock?: Pick<Clo
             fieldsV1,
             others.map((each) => each.fieldsV1 as Plain),
           )
-    const merged = merge(kept ?? {}, structuredClone(intent)) as Obj
+    const merged = merge(kept ?? {}, copyOf(intent)) as Obj
     merged.metadata.managedFields = [...others, entry]
-    const isSame = live !== undefined && JSON.stringify(live) === JSON.stringify(merged)
+    const isSame = live !== undefined && isEqual(live, merged)
     return isSame ? live : write(kind, merged as never)
   }
 

@@ -3,6 +3,7 @@ import type { Index } from '../cache/cache.ts'
 import type { CacheOptions, Change, Informer, Informers } from '../cache/informer.ts'
 import { type Immutable, type Kind, kindName, type Obj, parseKey } from '../object/object.ts'
 import { untilAborted } from '../stop-signal.ts'
+import { fieldsText } from './memory-fields.ts'
 import { indexObject, isSynced, type MemoryIndex, type MemoryStores } from './memory-store.ts'
 
 /** `healthListeners` are added by `onHealthChange`; the cluster calls them. */
@@ -91,7 +92,7 @@ export function memoryInformers(
         .of(kind)
         .objects.get(key)
         ?.metadata.managedFields?.find((each) => each.manager === by && each.subresource === subresource)
-      return entry === undefined ? undefined : JSON.stringify(entry.fieldsV1)
+      return entry === undefined ? undefined : fieldsText(entry.fieldsV1 ?? {})
     },
     start: untilAborted,
   }

@@ -7,6 +7,25 @@ function isPlain(value: unknown): value is Plain {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** As JSON, whatever the order of fields. Parts that are shared are not read. */
+export function isEqual(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (Array.isArray(a) && Array.isArray(b))
+    return a.length === b.length && a.every((each: unknown, index) => isEqual(each, b[index]))
+  if (!isPlain(a) || !isPlain(b)) return false
+  for (const key of Object.keys(a)) if (!isEqual(a[key], b[key])) return false
+  return Object.keys(b).every((key) => b[key] === undefined || a[key] !== undefined)
+}
+
+/** Of JSON values, as a request copies them: without undefined fields. */
+export function copyOf<T>(value: T): T {
+  if (Array.isArray(value)) return value.map(copyOf) as T
+  if (!isPlain(value)) return value
+  const copy: Plain = {}
+  for (const key of Object.keys(value)) if (value[key] !== undefined) copy[key] = copyOf(value[key])
+  return copy as T
+}
+
 /** RFC 7386. */
 export function merge(target: unknown, patch: unknown): unknown {
   if (!isPlain(patch)) return patch

@@ -39,8 +39,14 @@ export const isSynced = (state: InformerState): boolean => state !== 'starting' 
 export class MemoryStores {
   readonly #stores = new Map<string, MemoryStore>()
   readonly #kinds = new Map<string, Kind>()
+  /** Lookup without building a name: kinds are long-lived. */
+  readonly #byKind = new WeakMap<Kind, MemoryStore>()
 
   of(kind: Kind): MemoryStore {
+    return this.#byKind.get(kind) ?? this.#add(kind)
+  }
+
+  #add(kind: Kind): MemoryStore {
     this.#kinds.set(`${apiVersionOf(kind)} ${kind.kind}`, kind)
     let store = this.#stores.get(kindName(kind))
     if (store === undefined) {
@@ -55,6 +61,7 @@ export class MemoryStores {
       }
       this.#stores.set(kindName(kind), store)
     }
+    this.#byKind.set(kind, store)
     return store
   }
 

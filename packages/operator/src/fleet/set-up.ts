@@ -4,6 +4,7 @@
  */
 import {
   type Client,
+  EndpointSlice,
   type Immutable,
   IngressClass,
   type Manager,
@@ -19,7 +20,6 @@ import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import { keepStoredVersions, loadBalancerCrds } from '../api/dns-load-balancer-crds.ts'
 import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import { DomainVerification } from '../api/domain-verification.ts'
-import { EndpointSlice } from '../api/endpoint-slice.ts'
 import { fleetCrds } from '../api/fleet-crds.ts'
 import { Gateway, GatewayClass } from '@seamark/kube/gateway-api'
 import { GlobalIngressPolicy } from '../api/global-ingress-policy.ts'
@@ -38,6 +38,7 @@ import { type FindServers, lookUpServers, rememberServers, serversOf } from './d
 import { BACKEND_CACHE_LIMITS } from './members/limits.ts'
 import { MemberViews, trimSlice } from './members/member-view.ts'
 import { KCP_CLUSTER_LABEL, ROOT_ANNOTATION, ROOT_KIND_LABEL } from './names.ts'
+import { isReportOnly, rootBatchMs } from './reconcile/root-batch.ts'
 import { isRoot } from './reconcile/root-filter.ts'
 import { createRootIndexes } from './reconcile/root-indexes.ts'
 import { RootReconciler } from './reconcile/root-reconciler.ts'
@@ -85,9 +86,19 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
     orphanAfterMs: options.orphanAfterSeconds * 1000,
   })
   const leavesByCluster = manager.index(LeafIngress, 'cluster', ({ spec }) => [spec.cluster])
-  setUpClusters(manager, { registry, views, metrics, leavesByCluster, isWriting, untilMayWrite })
-  setUpSyncer(manager, { hasTlsSecrets: options.tlsSecrets, results, views, metrics, hubId, isWriting, untilMayWrite })
-  const triggers = new RootTriggers(manager, results)
+  const batchMs = (): number => rootBatchMs(manager.fleet.members.size)
+  setUpClusters(manager, { registry, views, metrics, leavesByCluster, batchMs, isWriting, untilMayWrite })
+  setUpSyncer(manager, {
+    hasTlsSecrets: options.tlsSecrets,
+    results,
+    views,
+    metrics,
+    leavesByCluster,
+    hubId,
+    isWriting,
+    untilMayWrite,
+  })
+  const triggers = new RootTriggers(manager, { results, leavesByCluster, batchMs })
   const reconciler = new RootReconciler({
     options,
     dns,
@@ -98,12 +109,13 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
     metrics,
     indexes,
     teardown,
+    batchMs,
     isWriting,
     untilMayWrite,
     hubUid,
     labelledClusters: (where, services) => labelledClusters(manager, where, services),
   })
-  for (const kind of ROOT_KINDS) setUpRoots(manager, kind, { options, claims, reconciler, triggers })
+  for (const kind of ROOT_KINDS) setUpRoots(manager, kind, { options, claims, reconciler, triggers, batchMs })
   setUpOrphans(manager, { teardown, isWriting, untilMayWrite })
   setUpDomains(manager, {
     lookupTxt: async (name) => lookupTxt(name, client, findServers),
@@ -141,9 +153,14 @@ interface RootWiring {
   readonly claims: Claims
   readonly reconciler: RootReconciler
   readonly triggers: RootTriggers
+  readonly batchMs: () => number
 }
 
-function setUpRoots(manager: Manager, kind: RootKind, { options, claims, reconciler, triggers }: RootWiring): void {
+function setUpRoots(
+  manager: Manager,
+  kind: RootKind,
+  { options, claims, reconciler, triggers, batchMs }: RootWiring,
+): void {
   const isOptional = kind.kind.kind !== 'Ingress'
   const toRoot = ({ metadata }: Immutable<Obj>): string[] =>
     metadata.labels?.[ROOT_KIND_LABEL] === kind.kind.kind
@@ -156,22 +173,23 @@ function setUpRoots(manager: Manager, kind: RootKind, { options, claims, reconci
       concurrency: CONCURRENCY,
       timeout: '1m',
       optional: isOptional,
+      batchMs: (change) => (isReportOnly(change) ? batchMs() : 0),
     })
-    .watches(GlobalIngress, toRoot)
-    .watches(LeafIngress, toRoot)
+    .watches(GlobalIngress, toRoot, { batchMs })
+    .watches(LeafIngress, toRoot, { batchMs })
     .watches(HostClaim, ({ spec }, cache) => claims.rootsOf(kind, spec.host, cache).map(keyOf))
     .watches(GlobalIngressPolicy, ({ metadata }, cache) =>
       cache.list(kind.kind, metadata.name === 'default' ? undefined : metadata.namespace).map(keyOf),
     )
     .watches(DomainVerification, ({ metadata }, cache) => cache.list(kind.kind, metadata.namespace).map(keyOf))
-    .watches(Cluster, (_cluster, cache) => everyRoot(cache), { when: isPlacementChange })
+    .watches(Cluster, (_cluster, cache) => everyRoot(cache), { when: isPlacementChange, batchMs })
     .watches(Service, ({ metadata }, cache) => triggers.byBackend(kind, metadata, cache), {
       labelSelector: KCP_CLUSTER_LABEL,
     })
   if (options.dns)
     builder
-      .watches(DNSLoadBalancer, toRoot, { optional: true })
-      .watches(DNSLoadBalancerEndpoint, toRoot, { optional: true })
+      .watches(DNSLoadBalancer, toRoot, { optional: true, batchMs })
+      .watches(DNSLoadBalancerEndpoint, toRoot, { optional: true, batchMs })
   if (kind.kind.kind === 'Ingress') builder.watches(IngressClass, (_class, cache) => everyRoot(cache))
   if (kind.kind.kind === 'HTTPRoute')
     builder

@@ -55,6 +55,8 @@ export interface SecondWriterDeps {
   readonly onStopped: (finding: Finding) => void
 }
 
+const EXPIRE_INTERVAL_MS = 1_000
+
 interface Entry {
   readonly history: WriteHistory
   readonly source: string
@@ -64,8 +66,10 @@ interface Entry {
 
 export class SecondWriterGuard {
   readonly #deps: SecondWriterDeps
-  /** The longest unwritten first. */
-  readonly #entries = new Map<string, Entry>()
+  /** By kind and key, the longest unwritten first. */
+  readonly #entries = new Map<Kind, Map<string, Entry>>()
+  /** Monotonic: expired entries are searched at most this often. */
+  #expireAtMs = 0
   readonly #listeners = new Set<(sources: readonly string[]) => void>()
 
   constructor(deps: SecondWriterDeps) {
@@ -74,8 +78,7 @@ export class SecondWriterGuard {
 
   /** Undefined when the write may be sent. */
   check(write: GuardedWrite): Promise<StoppedWrite> | undefined {
-    const id = idOf(write)
-    const entry = this.#entries.get(id)
+    const entry = this.#entries.get(write.kind)?.get(write.key)
     if (entry === undefined || !mayBeStopped(entry.history)) return undefined
     const decision = decideWrite(entry.history, {
       content: contentOf(write.desired),
@@ -84,32 +87,50 @@ export class SecondWriterGuard {
     })
     if (decision.state === 'go') {
       if (decision.history !== undefined && decision.history !== entry.history)
-        this.#entries.set(id, { history: decision.history, source: entry.source })
+        this.#entriesOf(write.kind).set(write.key, { history: decision.history, source: entry.source })
       return undefined
     }
     if (write.isInPlace?.() === true) return undefined
-    return this.#stop(id, write, decision)
+    return this.#stop(write, decision)
   }
 
   /** The write changed the object on the server. */
   note(write: Pick<GuardedWrite, 'kind' | 'key' | 'desired' | 'source'>): void {
-    const id = idOf(write)
     const nowMs = this.#deps.clock.monotonic()
-    const last = this.#entries.get(id)?.history
+    const entries = this.#entriesOf(write.kind)
+    const last = entries.get(write.key)?.history
     const history = noteWrite(last, last === undefined ? undefined : contentOf(write.desired), nowMs)
-    this.#entries.delete(id)
-    this.#entries.set(id, { history, source: write.source })
-    for (const [key, entry] of this.#entries) {
-      if (nowMs - entry.history.wroteMs < UNDO_WINDOW_MS) break
-      if (isExpired(entry.history, nowMs)) this.#entries.delete(key)
+    if (last !== undefined) entries.delete(write.key)
+    entries.set(write.key, { history, source: write.source })
+    if (nowMs >= this.#expireAtMs) this.#expire(nowMs)
+  }
+
+  #expire(nowMs: number): void {
+    this.#expireAtMs = nowMs + EXPIRE_INTERVAL_MS
+    for (const entries of this.#entries.values()) {
+      for (const [key, { history }] of entries) {
+        if (nowMs - history.wroteMs < UNDO_WINDOW_MS) break
+        if (isExpired(history, nowMs)) entries.delete(key)
+      }
     }
+  }
+
+  #entriesOf(kind: Kind): Map<string, Entry> {
+    let entries = this.#entries.get(kind)
+    if (entries === undefined) this.#entries.set(kind, (entries = new Map()))
+    return entries
   }
 
   /** A person requests another attempt: clears every stop. Subscribers get the sources concerned. */
   resume(): void {
-    const stopped = [...this.#entries].filter(([, { history }]) => history.stopped !== undefined)
-    for (const [id] of stopped) this.#entries.delete(id)
-    const sources = stopped.map(([, { source }]) => source)
+    const sources: string[] = []
+    for (const entries of this.#entries.values()) {
+      for (const [key, { history, source }] of entries) {
+        if (history.stopped === undefined) continue
+        entries.delete(key)
+        sources.push(source)
+      }
+    }
     if (sources.length > 0) for (const listener of this.#listeners) listener(sources)
   }
 
@@ -119,17 +140,17 @@ export class SecondWriterGuard {
   }
 
   async #stop(
-    id: string,
     write: GuardedWrite,
     { history, afterMs, isNew }: Extract<ReturnType<typeof decideWrite>, { state: 'stop' }>,
   ): Promise<StoppedWrite> {
-    const known = this.#entries.get(id)?.finding
+    const entries = this.#entriesOf(write.kind)
+    const known = entries.get(write.key)?.finding
     if (known !== undefined && !isNew) {
-      this.#entries.set(id, { history, source: write.source, finding: known })
+      entries.set(write.key, { history, source: write.source, finding: known })
       return { finding: known, afterMs }
     }
     const finding = warning('SecondWriter', await this.#describe(write))
-    this.#entries.set(id, { history, source: write.source, finding })
+    entries.set(write.key, { history, source: write.source, finding })
     this.#deps.onStopped(finding)
     return { finding, afterMs }
   }
@@ -166,10 +187,6 @@ export class SecondWriterGuard {
       return `a client that is unknown because the object cannot be read (${messageOf(error)})`
     }
   }
-}
-
-function idOf({ kind, key }: Pick<GuardedWrite, 'kind' | 'key'>): string {
-  return `${kind.group}/${kind.kind} ${key}`
 }
 
 function contentOf(desired: Immutable<Obj> | undefined): string {

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { GlobalIngressSpec } from '../../api/global-ingress.ts'
 import type { LeafIngress, LeafIngressStatus } from '../../api/leaf-ingress.ts'
@@ -157,6 +158,57 @@ describe('the leaves of a root', () => {
       clusters: [{ name: 'eu1', state: 'Active' as const, weight: 0 }],
     }
     expect(decided(facts(leaving, answersOf([US1]), { spec: weighted }))).toBe('Draining WaitingForDns withdraw')
+  })
+
+  it('are each replaced by the others: as if those were looked at for each leaf', () => {
+    const clusters = ['c0', 'c1', 'c2', 'c3']
+    const site = fc.record({
+      isLeaving: fc.boolean(),
+      weight: fc.constantFrom(undefined, 0, 100),
+      probe: fc.constantFrom('healthy' as const, 'unhealthy' as const),
+      hasAddress: fc.boolean(),
+      answered: fc.constantFrom('by all', 'by one', 'by none'),
+    })
+    fc.assert(
+      fc.property(fc.array(site, { minLength: 1, maxLength: clusters.length }), (sites) => {
+        const named = sites.map((each, index) => ({ ...each, name: `c${index}`, address: `192.0.2.${index}` }))
+        const answersBy = (who: readonly string[]) =>
+          named.filter(({ answered }) => who.includes(answered)).map(({ address }) => address)
+        const given = facts(leafOf('us1', US1), answersOf(answersBy(['by all', 'by one']), answersBy(['by all'])), {
+          spec: {
+            ...spec,
+            strategy: 'weighted',
+            clusters: named.map(({ name, weight }) => ({
+              name,
+              state: 'Active' as const,
+              ...(weight !== undefined && { weight }),
+            })),
+          },
+          lifecycles: new Map(named.map(({ name, isLeaving }) => [name, isLeaving ? 'Draining' : 'Active'])),
+          leaves: new Map(
+            named.map(({ name, address, hasAddress, probe }) => [
+              name,
+              leafOf(name, address, {}, { probe, ...(!hasAddress && { addresses: [] }) }),
+            ]),
+          ),
+        })
+        const decisions = decideLeaves(given)
+        for (const { name, isLeaving } of named) {
+          if (!isLeaving) continue
+          const others = named.filter((each) => each.name !== name && !each.isLeaving && each.probe === 'healthy')
+          const used = others.filter(({ weight }) => weight !== 0)
+          const isVerifiable = used.length > 0 && used.every(({ hasAddress }) => hasAddress)
+          const isAnswered = used.some(({ answered }) => answered === 'by all')
+          const reason =
+            others.length === 0
+              ? 'NoReplacement'
+              : isVerifiable && !isAnswered
+                ? 'ReplacementNotAnswered'
+                : 'WaitingForDns'
+          expect(decisions.get(name)?.reason).toBe(reason)
+        }
+      }),
+    )
   })
 
   it('ask the servers while a leaf leaves and while a host is not verified, and not in steady state', () => {

@@ -39,12 +39,12 @@ const DEBOUNCE_MS = 10_000
 
 export function decideLeaves(facts: LeavesFacts): Map<string, LeafDecision> {
   const leaves = new Map([...facts.leaves].map(([cluster, observed]) => [cluster, factsOf(cluster, observed, facts)]))
-  const serving = [...leaves].filter(([, leaf]) => isServing(leaf)).map(([cluster]) => cluster)
+  const serving = new Set([...leaves].filter(([, leaf]) => isServing(leaf)).map(([cluster]) => cluster))
+  const replacements = new Replacements(serving, facts)
   return new Map(
     [...leaves].map(([cluster, leaf]) => {
-      const others = serving.filter((other) => other !== cluster)
-      const isReplacementAnswered = isAnswered(others, facts)
-      return [cluster, decideLeaf({ ...leaf, othersServing: others.length, isReplacementAnswered })]
+      const othersServing = serving.size - (serving.has(cluster) ? 1 : 0)
+      return [cluster, decideLeaf({ ...leaf, othersServing, isReplacementAnswered: replacements.isAnswered(cluster) })]
     }),
   )
 }
@@ -114,16 +114,38 @@ function dnsOf({ dns, addresses }: LeafObservation, answers: readonly HostAnswer
   return fixed.length === 0 ? dns : presenceOf(fixed, answers)
 }
 
-function isAnswered(others: readonly string[], { answers, leaves, spec }: LeavesFacts): boolean | undefined {
-  if (answers === undefined || spec.strategy === 'failover') return undefined
-  const weights = new Map(spec.clusters.map(({ name, weight }) => [name, weight]))
-  // With weight 0 it is answered only when nothing else is.
-  const answerable = others.filter((cluster) => weights.get(cluster) !== 0)
-  const fixed = answerable.map((cluster) =>
-    (leaves.get(cluster)?.seen.addresses ?? []).filter(({ type }) => type === 'IPAddress'),
-  )
-  if (fixed.length === 0 || fixed.some((addresses) => addresses.length === 0)) return undefined
-  return fixed.some((addresses) => isAnsweredEverywhere(addresses, answers))
+/** What DNS servers answer of a leaf that serves. `unverifiable`: it has no fixed address to look for. */
+type ServingAnswer = 'everywhere' | 'not everywhere' | 'unverifiable'
+
+/** The leaves that can take over, counted once for all leaves: each asks about the others. */
+class Replacements {
+  readonly #answers = new Map<string, ServingAnswer>()
+  readonly #counts = { everywhere: 0, 'not everywhere': 0, unverifiable: 0 }
+  readonly #isVerified: boolean
+
+  constructor(serving: ReadonlySet<string>, { answers, leaves, spec }: LeavesFacts) {
+    this.#isVerified = answers !== undefined && spec.strategy !== 'failover'
+    if (answers === undefined || !this.#isVerified) return
+    const weights = new Map(spec.clusters.map(({ name, weight }) => [name, weight]))
+    for (const cluster of serving) {
+      // With weight 0 it is answered only when nothing else is.
+      if (weights.get(cluster) === 0) continue
+      const fixed = (leaves.get(cluster)?.seen.addresses ?? []).filter(({ type }) => type === 'IPAddress')
+      const isFound = fixed.length > 0 && isAnsweredEverywhere(fixed, answers)
+      const answer = fixed.length === 0 ? 'unverifiable' : isFound ? 'everywhere' : 'not everywhere'
+      this.#answers.set(cluster, answer)
+      this.#counts[answer] += 1
+    }
+  }
+
+  /** Whether every server answers one of the leaves that can replace that of the cluster. Undefined: not to be verified. */
+  isAnswered(cluster: string): boolean | undefined {
+    const own = this.#answers.get(cluster)
+    const others = this.#answers.size - (own === undefined ? 0 : 1)
+    if (!this.#isVerified || others === 0) return undefined
+    if (this.#counts.unverifiable - (own === 'unverifiable' ? 1 : 0) > 0) return undefined
+    return this.#counts.everywhere - (own === 'everywhere' ? 1 : 0) > 0
+  }
 }
 
 /** Whether DNS answers the hosts: by the servers when they were queried, else by the report of balance. */

@@ -159,7 +159,8 @@ export function mergeAddresses(
       isAdmitted && (reason === 'NoReplacement' || (phase !== 'Draining' && phase !== 'Drained')),
   )
   const unique = new Map(taking.flatMap(({ addresses }) => addresses).map((address) => [address.value, address]))
-  return [...unique.values()].sort((a, b) => compareText(orderOf(a), orderOf(b)))
+  const ordered = [...unique.values()].map((address) => ({ address, order: orderOf(address) }))
+  return ordered.sort((a, b) => compareText(a.order, b.order)).map(({ address }) => address)
 }
 
 function orderOf({ type, value }: LeafAddress): string {

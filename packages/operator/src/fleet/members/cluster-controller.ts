@@ -34,6 +34,8 @@ export interface ClusterControllerOptions {
   readonly views: MemberViews
   readonly metrics: ProductMetrics
   readonly leavesByCluster: Index<LeafIngress>
+  /** How long changes of leaves are collected. */
+  readonly batchMs: () => number
   readonly isWriting: () => boolean
   readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
 }
@@ -56,7 +58,8 @@ export function setUpClusters(manager: Manager, options: ClusterControllerOption
   const clusters = new Clusters(options)
   manager
     .controller('fleet-cluster', Cluster, { concurrency: CONCURRENCY, timeout: '30s' })
-    .watches(LeafIngress, ({ spec }) => [spec.cluster])
+    // Counted in the status: the count of every leaf for a change of each would be quadratic.
+    .watches(LeafIngress, ({ spec }) => [spec.cluster], { batchMs: options.batchMs })
     .watches(Cluster, ({ status, metadata }, cache) =>
       // A duplicate becomes the only one when the other goes.
       cache

@@ -1,14 +1,23 @@
 /**
  * What is known about a member cluster, from its caches. `unknown` when it cannot be read: unknown is not empty.
  */
-import { type Cluster, type Kind, type Manager, NotSynced, type Obj, Service } from '@seamark/kube'
+import {
+  type Cluster,
+  EndpointSlice,
+  type Index,
+  type Kind,
+  type Manager,
+  NotSynced,
+  type Obj,
+  Service,
+} from '@seamark/kube'
 import type { Immutable, Key, Stored } from '@seamark/kube/object'
-import { countReady, EndpointSlice, SERVICE_NAME_LABEL } from '../../api/endpoint-slice.ts'
 import { Gateway } from '@seamark/kube/gateway-api'
 import type { LeafAddress } from '../../api/leaf-ingress.ts'
 import type { MemberRegistry } from '../../clusters/member-registry.ts'
 import type { BackendFact } from '../decide/placement.ts'
 import { readAddress } from '../roots/ingress.ts'
+import { countReady, SERVICE_NAME_LABEL } from './ready-endpoints.ts'
 
 /** On a trimmed EndpointSlice: the number of ready endpoints. */
 const READY_ANNOTATION = 'seamark.io/ready'
@@ -33,10 +42,14 @@ export function trimSlice(slice: EndpointSlice): EndpointSlice {
 export class MemberViews {
   readonly #manager: Manager
   readonly #registry: Pick<MemberRegistry, 'isRead'>
+  readonly #slicesByService: Index<EndpointSlice>
 
   constructor(manager: Manager, registry: Pick<MemberRegistry, 'isRead'>) {
     this.#manager = manager
     this.#registry = registry
+    this.#slicesByService = manager.index(EndpointSlice, 'fleetService', ({ metadata }) => [
+      `${metadata.namespace}/${metadata.labels?.[SERVICE_NAME_LABEL] ?? ''}`,
+    ])
   }
 
   /** Undefined: it is not registered, or cannot be read now. */
@@ -85,11 +98,12 @@ export class MemberViews {
   endpointsReady(name: string, namespace: string, services: readonly string[]): number | undefined {
     const cluster = this.readable(name)
     if (cluster === undefined || services.length === 0) return undefined
-    const slices = orUnknown(() => cluster.informers.list(EndpointSlice, namespace))
-    if (slices === 'unknown') return undefined
-    const wanted = new Set(services)
-    const own = slices.filter(({ metadata }) => wanted.has(metadata.labels?.[SERVICE_NAME_LABEL] ?? ''))
-    if (own.length === 0) return undefined
+    const own = orUnknown(() =>
+      [...new Set(services)].flatMap((service) => [
+        ...cluster.informers.by(this.#slicesByService, `${namespace}/${service}`),
+      ]),
+    )
+    if (own === 'unknown' || own.length === 0) return undefined
     return own.reduce((sum, { metadata }) => sum + Number(metadata.annotations?.[READY_ANNOTATION] ?? 0), 0)
   }
 

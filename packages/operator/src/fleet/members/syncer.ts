@@ -11,6 +11,7 @@ import {
   Conflict,
   type Context,
   Forbidden,
+  type Index,
   Invalid,
   type Kind,
   type Manager,
@@ -26,6 +27,7 @@ import { LeafIngress } from '../../api/leaf-ingress.ts'
 import type { ProductMetrics } from '../../metrics.ts'
 import { decideSync, isOurs } from '../decide/sync.ts'
 import { deleteExactly } from './exact-delete.ts'
+import { LeafTriggers } from './leaf-triggers.ts'
 import { LEAF_CACHE_LIMITS } from './limits.ts'
 import type { MemberViews } from './member-view.ts'
 import { FLEET_FIELD_MANAGER, LEAF_ANNOTATION, MANAGED_LABEL } from '../names.ts'
@@ -42,6 +44,7 @@ export interface SyncerOptions {
   readonly results: SyncResults
   readonly views: MemberViews
   readonly metrics: ProductMetrics
+  readonly leavesByCluster: Index<LeafIngress>
   readonly hubId: (client: Client) => Promise<string>
   readonly isWriting: () => boolean
   readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
@@ -59,10 +62,8 @@ const DRIFT_LIMIT = 5
 const MINUTE_MS = 60_000
 
 export function setUpSyncer(manager: Manager, options: SyncerOptions): void {
-  const marks = new Map<string, (keys: readonly string[]) => void>()
-  const secrets = options.hasTlsSecrets
-    ? new TlsSecrets(manager, (leaf) => marks.get(leaf.spec.cluster)?.([keyOf(leaf)]))
-    : undefined
+  const leaves = new LeafTriggers(manager, options.leavesByCluster)
+  const secrets = options.hasTlsSecrets ? new TlsSecrets(manager, (leaf) => leaves.mark(leaf)) : undefined
   const syncer = new Syncer(manager, options, secrets)
   const controller = manager.keyedController('fleet-sync', { clusters: 'fleet', timeout: '1m' })
   for (const { kind } of ROOT_KINDS)
@@ -72,27 +73,7 @@ export function setUpSyncer(manager: Manager, options: SyncerOptions): void {
       { labelSelector: `${MANAGED_LABEL}=true`, optional: true, limits: LEAF_CACHE_LIMITS },
     )
   controller
-    .triggers((mark, cluster) => {
-      marks.set(cluster, mark)
-      const informer = manager.cluster.informers.informer(LeafIngress)
-      const unsubscribe = informer.subscribe((change) => {
-        if (change.object.spec.cluster === cluster) mark([keyOf(change.object)])
-      })
-      const unsubscribeFleet = manager.fleet.subscribe(({ type, member }) => {
-        if (type === 'reachability' && member.name === cluster && member.reachability.type === 'reachable')
-          mark(
-            manager.cluster.informers
-              .list(LeafIngress)
-              .filter(({ spec }) => spec.cluster === cluster)
-              .map(keyOf),
-          )
-      })
-      return () => {
-        marks.delete(cluster)
-        unsubscribe()
-        unsubscribeFleet()
-      }
-    })
+    .triggers((mark, cluster) => leaves.start(mark, cluster))
     .every(SWEEP_INTERVAL, () => [SWEEP_KEY])
     .reconcile((key, ctx) => (key === SWEEP_KEY ? syncer.sweep(ctx) : syncer.reconcile(key, ctx)))
 }

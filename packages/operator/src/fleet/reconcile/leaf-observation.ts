@@ -1,5 +1,5 @@
 /** What is known about a leaf: its objects on the member, its endpoints, and what balance says about its addresses. */
-import { type Context, type Index, type Kind, keyOf } from '@seamark/kube'
+import { type Kind, keyOf } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
 import type { Cluster } from '../../api/cluster.ts'
 import type { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
@@ -9,7 +9,6 @@ import type { FindRemote } from './confirmed-facts.ts'
 import type { LeafFacts } from '../decide/leaf-phase.ts'
 import type { MemberViews } from '../members/member-view.ts'
 import { HASH_ANNOTATION, LEAF_CLUSTER_LABEL } from '../names.ts'
-import type { RootIndexes } from './root-indexes.ts'
 import { readAddress } from '../roots/ingress.ts'
 import type { Admission, Manifest, RootKind } from '../roots/root-kind.ts'
 import { ROOT_KINDS } from '../roots/root-kinds.ts'
@@ -37,25 +36,35 @@ export interface LeafObservation {
 export interface ObservationDeps {
   readonly views: MemberViews
   readonly findRemote: FindRemote
-  readonly indexes: Pick<RootIndexes, 'endpointsByRoot'>
+  /** Endpoints of the root, by cluster. */
+  readonly endpoints: ReadonlyMap<string, readonly Immutable<DNSLoadBalancerEndpoint>[]>
+}
+
+/** The endpoints of a root by the cluster of their leaf: read once for all leaves. */
+export function endpointsByCluster(
+  endpoints: readonly Immutable<DNSLoadBalancerEndpoint>[],
+): ObservationDeps['endpoints'] {
+  const byCluster = new Map<string, Immutable<DNSLoadBalancerEndpoint>[]>()
+  for (const endpoint of endpoints) {
+    const cluster = endpoint.metadata.labels?.[LEAF_CLUSTER_LABEL] ?? ''
+    const known = byCluster.get(cluster)
+    if (known === undefined) byCluster.set(cluster, [endpoint])
+    else known.push(endpoint)
+  }
+  return byCluster
 }
 
 export function observeLeaf(
   leaf: Immutable<LeafIngress>,
   kind: RootKind,
-  {
-    backends,
-    cluster,
-    rootUid,
-  }: { backends: readonly string[]; cluster: Immutable<Cluster> | undefined; rootUid: string },
-  { views, indexes, findRemote }: ObservationDeps,
-  ctx: Context,
+  { backends, cluster }: { backends: readonly string[]; cluster: Immutable<Cluster> | undefined },
+  { views, endpoints, findRemote }: ObservationDeps,
 ): LeafObservation {
   const { cluster: name, specHash } = leaf.spec
   const manifests = leaf.spec.manifests as unknown as readonly Immutable<Manifest>[]
   const remotes = manifests.map((manifest) => findRemote(name, kindOf(manifest), keyOf(manifest)))
   const known = remotes.filter((remote) => remote !== 'unknown')
-  const dns = readDns(name, rootUid, indexes.endpointsByRoot, ctx)
+  const dns = readDns(endpoints.get(name) ?? [])
   if (known.length < remotes.length || remotes.length === 0)
     return {
       isApplied: undefined,
@@ -110,13 +119,8 @@ function readAdmission(
 
 /** Verdict and presence of the addresses of a leaf, as balance reports them on its endpoints. */
 function readDns(
-  cluster: string,
-  rootUid: string,
-  index: Index<DNSLoadBalancerEndpoint> | undefined,
-  ctx: Context,
+  endpoints: readonly Immutable<DNSLoadBalancerEndpoint>[],
 ): Pick<LeafObservation, 'probe' | 'dns' | 'isWithdrawn'> {
-  if (index === undefined) return { probe: 'unknown', dns: 'absent', isWithdrawn: true }
-  const endpoints = ctx.by(index, rootUid).filter(({ metadata }) => metadata.labels?.[LEAF_CLUSTER_LABEL] === cluster)
   if (endpoints.length === 0) return { probe: 'unknown', dns: 'absent', isWithdrawn: true }
   const verdicts = endpoints.map(({ status }) => status?.healthy)
   const active = endpoints.map(({ status }) => status?.active)

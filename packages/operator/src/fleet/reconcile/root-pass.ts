@@ -10,7 +10,7 @@ import { drainDeadlineMs } from '../decide/cluster-status.ts'
 import type { ObservedLeaf } from '../decide/leaves.ts'
 import { planRoot, type RootPlan } from '../decide/plan.ts'
 import type { ResolvedPolicy } from '../decide/policy.ts'
-import { observeLeaf } from './leaf-observation.ts'
+import { endpointsByCluster, observeLeaf } from './leaf-observation.ts'
 import type { MemberViews } from '../members/member-view.ts'
 import type { SyncResults } from '../members/sync-results.ts'
 import type { RootIndexes } from './root-indexes.ts'
@@ -52,10 +52,12 @@ export async function startPass(
   const stored = await confirmLeaves(kind, root, ctx.by(indexes.leavesByRoot, uid), before, ctx)
   const services = kind.backendsOf(root)
   const findRemote = await confirmRemotes(stored, views, ctx)
+  const { endpointsByRoot } = indexes
+  const endpoints = endpointsByCluster(endpointsByRoot === undefined ? [] : ctx.by(endpointsByRoot, uid))
   const leaves = new Map(
     [...stored].map(([name, leaf]): [string, ObservedLeaf] => {
-      const about = { backends: services, cluster: ctx.get(Cluster, name), rootUid: uid }
-      const seen = observeLeaf(leaf, kind, about, { views, indexes, findRemote }, ctx)
+      const about = { backends: services, cluster: ctx.get(Cluster, name) }
+      const seen = observeLeaf(leaf, kind, about, { views, endpoints, findRemote })
       return [name, { leaf, seen, result: results.get(keyOf(leaf)) }]
     }),
   )

@@ -34,6 +34,8 @@ export interface RootReconcilerDeps extends RootPassDeps {
   readonly teardown: Teardown
   /** Undefined: what balance published counts as answered. */
   readonly dns: AuthoritativeDns | undefined
+  /** How long changes of leaves are collected. */
+  readonly batchMs: () => number
   readonly isWriting: () => boolean
   readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
 }
@@ -135,7 +137,9 @@ export class RootReconciler {
     const isAnswered = !options.dns || isHostAnswered(isVerified ? unasked : facts)
     if (isAsked && !isAnswered) againAtMs = Math.min(againAtMs, nowMs + verifyAfterMs(global, nowMs))
     await reportRoot(pass, { facts, leaves: summaries, partialHosts: feed.partialHosts, isAnswered }, ctx)
-    return Number.isFinite(againAtMs) ? requeue(Math.max(1, againAtMs - nowMs)) : undefined
+    if (!Number.isFinite(againAtMs)) return undefined
+    // Later by the batch, so that waits of several leaves that end one after another are handled at once.
+    return requeue(Math.max(1, againAtMs - nowMs + this.#deps.batchMs()))
   }
 }
 

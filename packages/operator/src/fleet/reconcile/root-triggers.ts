@@ -2,24 +2,35 @@
  * Which roots to reconcile when something changes on a member: a leaf, a Service, its endpoints, a Gateway, or the contact
  * with the whole cluster.
  */
-import { type Immutable, type Manager, type Obj, Service } from '@seamark/kube'
+import { EndpointSlice, type Immutable, type Index, type Manager, type Obj, Service } from '@seamark/kube'
 import { Gateway } from '@seamark/kube/gateway-api'
 import { keyOf } from '@seamark/kube/object'
-import { EndpointSlice, SERVICE_NAME_LABEL } from '../../api/endpoint-slice.ts'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
 import { BACKEND_CACHE_LIMITS, LEAF_CACHE_LIMITS } from '../members/limits.ts'
+import { SERVICE_NAME_LABEL } from '../members/ready-endpoints.ts'
 import type { SyncResults } from '../members/sync-results.ts'
 import { LEAF_ANNOTATION, MANAGED_LABEL, ROOT_ANNOTATION, ROOT_KIND_LABEL } from '../names.ts'
 import type { RootKind } from '../roots/root-kind.ts'
 import { ROOT_KINDS } from '../roots/root-kinds.ts'
 
+type Mark = (keys: readonly string[], how?: { readonly afterMs?: number }) => void
+
+export interface RootTriggersOptions {
+  readonly results: SyncResults
+  readonly leavesByCluster: Index<LeafIngress>
+  /** How long changes of leaves are collected. */
+  readonly batchMs: () => number
+}
+
 export class RootTriggers {
   readonly #manager: Manager
-  readonly #marks = new Map<RootKind, (keys: readonly string[]) => void>()
+  readonly #options: RootTriggersOptions
+  readonly #marks = new Map<RootKind, Mark>()
   readonly #backends = new Map<RootKind, ReturnType<Manager['index']>>()
 
-  constructor(manager: Manager, results: SyncResults) {
+  constructor(manager: Manager, options: RootTriggersOptions) {
     this.#manager = manager
+    this.#options = options
     for (const kind of ROOT_KINDS)
       this.#backends.set(
         kind,
@@ -27,7 +38,7 @@ export class RootTriggers {
           kind.backendsOf(object).map((service) => `${object.metadata.namespace}/${service}`),
         ),
       )
-    results.onChange = (leaf) => this.#markLeaf(manager.cluster.informers.get(LeafIngress, leaf))
+    options.results.onChange = (leaf) => this.#markLeaf(manager.cluster.informers.get(LeafIngress, leaf))
     const { fleet } = manager
     for (const kind of ROOT_KINDS)
       fleet.watch<Obj>(
@@ -36,18 +47,22 @@ export class RootTriggers {
           this.#markLeaf(this.#findLeaf(`${metadata.namespace}/${metadata.annotations?.[LEAF_ANNOTATION] ?? ''}`)),
         { labelSelector: `${MANAGED_LABEL}=true`, limits: LEAF_CACHE_LIMITS },
       )
-    fleet.watch(Service, ({ object }) => this.#markBackend(object.metadata, object.metadata.name ?? ''), {
-      projection: 'metadata',
-      limits: BACKEND_CACHE_LIMITS,
-    })
-    fleet.watch(EndpointSlice, ({ object }) =>
-      this.#markBackend(object.metadata, object.metadata.labels?.[SERVICE_NAME_LABEL] ?? ''),
+    fleet.watch(
+      Service,
+      ({ object }) => this.#markBackend(object.metadata, object.metadata.name ?? '', options.batchMs()),
+      { projection: 'metadata', limits: BACKEND_CACHE_LIMITS },
     )
+    fleet.watch(EndpointSlice, (change) => {
+      const { metadata } = change.object
+      // Lost readiness withdraws a leaf: it is not collected, except for the slices of a member that joins.
+      const afterMs = change.type === 'added' && change.initial ? options.batchMs() : 0
+      this.#markBackend(metadata, metadata.labels?.[SERVICE_NAME_LABEL] ?? '', afterMs)
+    })
     fleet.watch(Gateway, ({ object }) => this.#markGateway(object.metadata), { limits: BACKEND_CACHE_LIMITS })
     fleet.subscribe(({ member }) => this.#markCluster(member.name))
   }
 
-  start(kind: RootKind, mark: (keys: readonly string[]) => void): () => void {
+  start(kind: RootKind, mark: Mark): () => void {
     this.#marks.set(kind, mark)
     return () => this.#marks.delete(kind)
   }
@@ -61,15 +76,10 @@ export class RootTriggers {
     return index === undefined ? [] : cache.by(index, `${namespace}/${name}`).map(keyOf)
   }
 
-  #markBackend({ namespace }: { readonly namespace?: string }, service: string): void {
+  #markBackend({ namespace }: { readonly namespace?: string }, service: string, afterMs: number): void {
+    const backend = { ...(namespace !== undefined && { namespace }), name: service }
     for (const [kind, mark] of this.#marks)
-      mark(
-        this.byBackend(
-          kind,
-          { ...(namespace !== undefined && { namespace }), name: service },
-          this.#manager.cluster.informers,
-        ),
-      )
+      mark(this.byBackend(kind, backend, this.#manager.cluster.informers), { afterMs })
   }
 
   /** Few: only HTTPRoutes depend on Gateways of members. */
@@ -79,8 +89,7 @@ export class RootTriggers {
   }
 
   #markCluster(cluster: string): void {
-    for (const leaf of this.#manager.cluster.informers.list(LeafIngress))
-      if (leaf.spec.cluster === cluster) this.#markLeaf(leaf)
+    for (const leaf of this.#manager.cluster.informers.by(this.#options.leavesByCluster, cluster)) this.#markLeaf(leaf)
   }
 
   #findLeaf(key: string): Immutable<LeafIngress> | undefined {
@@ -92,6 +101,7 @@ export class RootTriggers {
     const kindName = leaf.metadata.labels?.[ROOT_KIND_LABEL]
     const kind = ROOT_KINDS.find((each) => each.kind.kind === kindName)
     const mark = kind === undefined ? undefined : this.#marks.get(kind)
-    mark?.([`${leaf.metadata.namespace}/${leaf.metadata.annotations?.[ROOT_ANNOTATION] ?? ''}`])
+    const root = `${leaf.metadata.namespace}/${leaf.metadata.annotations?.[ROOT_ANNOTATION] ?? ''}`
+    mark?.([root], { afterMs: this.#options.batchMs() })
   }
 }

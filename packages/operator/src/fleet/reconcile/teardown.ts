@@ -25,6 +25,7 @@ import { LeafIngress } from '../../api/leaf-ingress.ts'
 import type { MemberRegistry } from '../../clusters/member-registry.ts'
 import type { Claims } from '../claims.ts'
 import { presenceOf, silentServers } from '../decide/dns-presence.ts'
+import { addOrphans } from '../decide/orphans.ts'
 import { highestTtlSeconds } from '../decide/published-ttl.ts'
 import type { AuthoritativeDns } from '../dns/authoritative-dns.ts'
 import type { MemberViews } from '../members/member-view.ts'
@@ -222,19 +223,15 @@ export class Teardown {
       await removeFinalizer(ctx.client, GlobalIngress, live, DNS_FINALIZER)
   }
 
-  async #recordOrphan({ spec, metadata }: Immutable<LeafIngress>, ctx: Context): Promise<void> {
-    const cluster = ctx.get(Cluster, spec.cluster)
+  async #recordOrphan(leaf: Immutable<LeafIngress>, ctx: Context): Promise<void> {
+    const { cluster: name } = leaf.spec
+    const cluster = ctx.get(Cluster, name)
     if (cluster === undefined) return
-    const since = timestamp(ctx.clock.now())
-    const added = spec.manifests.map((each) => ({
-      kind: each.kind,
-      namespace: metadata.namespace ?? '',
-      name: String(each.metadata['name']),
-      since,
-    }))
-    const orphans = [...(cluster.status?.orphans ?? []), ...added]
+    const known = cluster.status?.orphans ?? []
+    const orphans = addOrphans(known, leaf, timestamp(ctx.clock.now()))
+    if (orphans.length === known.length) return
     try {
-      await ctx.client.patch(Cluster, spec.cluster, 'merge', { status: { orphans } }, { subresource: 'status' })
+      await ctx.client.patch(Cluster, name, 'merge', { status: { orphans } }, { subresource: 'status' })
     } catch (error) {
       if (!(error instanceof NotFound)) throw error
     }

@@ -21,7 +21,7 @@ import type { Certificate } from '../../api/certificate.ts'
 import { type Finding, warning } from '../../finding.ts'
 import { FINALIZER } from '../annotation-keys.ts'
 import { FIELD_MANAGER } from '../../process/field-manager.ts'
-import type { GuardedWrite, SecondWriterGuard } from '../../process/second-writer-guard.ts'
+import type { GuardedWrite, SecondWriterGuard, StoppedWrite } from '../../process/second-writer-guard.ts'
 import { type DesiredChild, ownerKey } from '../decide/child.ts'
 import type { SourceDecision } from '../decide/source-decision.ts'
 import type { MassChange, MassGuard, MassRequest } from '../guard/mass-guard.ts'
@@ -112,14 +112,18 @@ class Run {
   async apply({ desired, isRetarget }: Extract<Step, { type: 'apply' }>): Promise<void> {
     const { guard, isRetargetGuarded, writer, enqueue, isServed, onCertificateApplied, informers, secondWriter } =
       this.#deps
-    const write = this.#guardedWrite(KIND_OF_ROLE[desired.role], desired.object)
+    const kind = KIND_OF_ROLE[desired.role]
     const isInPlace = (): boolean => compareStep(desired, informers).state === 'equal'
-    if (await this.#isStopped({ ...write, isInPlace })) return
+    const write = this.#guardedWrite(kind, desired.object, isInPlace)
+    const stop = secondWriter.check(write)
+    if (stop !== undefined) {
+      this.#wait(await stop)
+      return
+    }
     if (isRetarget && isRetargetGuarded && guard !== undefined) {
       const content = JSON.stringify(desired.object)
-      if (!this.#isAllowed({ ...massRequest('retarget', desired.object, KIND_OF_ROLE[desired.role]), content })) return
+      if (!this.#isAllowed({ ...massRequest('retarget', desired.object, kind), content })) return
     }
-    const kind = KIND_OF_ROLE[desired.role]
     if (!isServed(kind)) {
       this.#findings.push(
         warning(
@@ -144,8 +148,10 @@ class Run {
 
   async remove({ kind, object }: OwnedChild): Promise<void> {
     const { guard, writer, secondWriter } = this.#deps
-    const write = { ...this.#guardedWrite(kind, object), desired: undefined }
-    if (await this.#isStopped(write)) {
+    const write = { ...this.#guardedWrite(kind, object, () => false), desired: undefined }
+    const stop = secondWriter.check(write)
+    if (stop !== undefined) {
+      this.#wait(await stop)
       this.isHolding = true
       return
     }
@@ -161,7 +167,7 @@ class Run {
     }
   }
 
-  #guardedWrite(kind: Kind<Child>, object: Immutable<Child>): GuardedWrite {
+  #guardedWrite(kind: Kind<Child>, object: Immutable<Child>, isInPlace: () => boolean): GuardedWrite {
     const key = keyOf(object)
     return {
       kind,
@@ -170,17 +176,14 @@ class Run {
       live: this.#deps.informers.get(kind, key),
       fieldManager: FIELD_MANAGER,
       source: this.#source,
+      isInPlace,
     }
   }
 
   /** Another writer undoes our writes of this object. */
-  async #isStopped(write: GuardedWrite): Promise<boolean> {
-    const stop = this.#deps.secondWriter.check(write)
-    if (stop === undefined) return false
-    const { finding, afterMs } = await stop
+  #wait({ finding, afterMs }: StoppedWrite): void {
     this.#findings.push(finding)
     this.#waitAtMost(afterMs)
-    return true
   }
 
   #isAllowed(request: MassRequest): boolean {

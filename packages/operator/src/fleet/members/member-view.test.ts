@@ -1,0 +1,35 @@
+import { EndpointSlice, type Manager } from '@seamark/kube'
+import { memoryCluster } from '@seamark/kube/testing'
+import { expect, it } from 'vitest'
+import { MemberViews, trimSlice } from './member-view.ts'
+
+const slice = (service: string, name: string, ready: readonly boolean[]): EndpointSlice =>
+  trimSlice({
+    metadata: { namespace: 'shop', name, labels: { 'kubernetes.io/service-name': service } },
+    addressType: 'IPv4',
+    endpoints: ready.map((isReady) => ({ addresses: ['192.0.2.1'], conditions: { ready: isReady } })),
+  })
+
+it('counts the ready endpoints of the Services it is asked for, and reads no other slice', () => {
+  const member = memoryCluster('eu1')
+  const informers = {
+    ...member.informers,
+    list: () => {
+      throw new Error('every slice of the namespace is read')
+    },
+  }
+  const manager = {
+    fleet: { members: new Map([['eu1', { reachability: { type: 'reachable' }, cluster: { ...member, informers } }]]) },
+    index: ((kind, name, values) => member.informers.index(kind, name, values)) satisfies Manager['index'],
+  } as unknown as Manager
+  const views = new MemberViews(manager, { isRead: true })
+  for (const each of [slice('web', 'web-1', [true, false]), slice('web', 'web-2', [true]), slice('db', 'db-1', [true])])
+    member.put(EndpointSlice, each)
+  expect(views.endpointsReady('eu1', 'shop', ['web', 'web'])).toBe(2)
+  expect(views.endpointsReady('eu1', 'shop', ['web', 'db'])).toBe(3)
+  expect(views.endpointsReady('eu1', 'shop', ['other'])).toBeUndefined()
+  expect(views.endpointsReady('eu1', 'other', ['web'])).toBeUndefined()
+  expect(views.endpointsReady('us1', 'shop', ['web'])).toBeUndefined()
+  member.setState(EndpointSlice, 'starting')
+  expect(views.endpointsReady('eu1', 'shop', ['web'])).toBeUndefined()
+})

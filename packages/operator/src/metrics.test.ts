@@ -1,0 +1,26 @@
+import { Registry } from 'prom-client'
+import { expect, it } from 'vitest'
+import { createProductMetrics } from './metrics.ts'
+
+it('counts the leaves of all roots by cluster and phase, as they were decided last', async () => {
+  const registry = new Registry()
+  const metrics = createProductMetrics(registry)
+  const counts = async () => {
+    const { values = [] } = (await registry.getSingleMetric('seamark_fleet_leaves')?.get()) ?? {}
+    const counted = values.filter(({ value }) => value !== 0)
+    return Object.fromEntries(counted.map(({ labels, value }) => [`${labels['cluster']} ${labels['phase']}`, value]))
+  }
+  const [eu1, us1] = [
+    { cluster: 'eu1', phase: 'Active' },
+    { cluster: 'us1', phase: 'Pending' },
+  ]
+  metrics.leavesDecided('shop/a', [eu1, us1])
+  metrics.leavesDecided('shop/b', [eu1])
+  metrics.leavesDecided('shop/b', [eu1])
+  expect(await counts()).toEqual({ 'eu1 Active': 2, 'us1 Pending': 1 })
+  metrics.leavesDecided('shop/a', [{ ...us1, phase: 'Active' }])
+  expect(await counts()).toEqual({ 'eu1 Active': 1, 'us1 Active': 1 })
+  metrics.leavesDecided('shop/a', [])
+  metrics.leavesDecided('shop/b', [])
+  expect(await counts()).toEqual({})
+})
