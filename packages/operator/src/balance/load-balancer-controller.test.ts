@@ -154,15 +154,19 @@ describe('the controller of load balancers', () => {
     const uid = the.cluster.informers.get(DNSEndpoint, 'web/shop-dnslb')?.metadata.uid
     const status = statusOf(the)
     const applied: unknown[] = []
-    const apply = the.cluster.client.apply
+    const client = { ...the.cluster.client }
     the.cluster.client.apply = async (kind, intent, options) => {
-      if (kind.kind !== 'DNSEndpoint') return apply(kind, intent, options)
+      if (kind.kind !== 'DNSEndpoint') return client.apply(kind, intent, options)
       applied.push(intent.metadata.uid)
-      return apply(kind, { ...intent, metadata: { ...intent.metadata, uid: 'of an object that is gone' } }, options)
+      return client.apply(
+        kind,
+        { ...intent, metadata: { ...intent.metadata, uid: 'of an object that is gone' } },
+        options,
+      )
     }
     the.health.set('192.0.2.2', 'healthy')
     await expect.poll(() => applied).toEqual([uid])
-    the.cluster.client.apply = apply
+    the.cluster.client.apply = async (kind, intent, options) => client.apply(kind, intent, options)
     the.health.set('192.0.2.2', 'healthy')
     await expect.poll(() => targetsIn(the)).toEqual(['192.0.2.1', '192.0.2.2'])
     expect(status?.message).toBe(statusOf(the)?.message)

@@ -49,7 +49,7 @@ interface UnconfirmedOwner {
   readonly host: string
 }
 
-export type SourceName = Pick<Source, 'kind' | 'namespace' | 'name'>
+type SourceName = Pick<Source, 'kind' | 'namespace' | 'name'>
 
 export interface SourceDecider {
   readonly sources: SourceReader

@@ -24,7 +24,7 @@ async function decideWith({ live, isReported = true }: Given) {
     status: { loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } },
   })
   const conditions = [{ type: CONDITION_TYPE, status: 'True' as const, reason: 'Published' }]
-  cluster.put(HTTPProxy, { ...httpProxy(), ...(isReported && { status: { conditions } }) } as HTTPProxy)
+  cluster.put(HTTPProxy, { ...httpProxy(), ...(isReported && { status: { conditions } }) })
   const decided = createSourceDecider(cluster.informers, settings).decide('HTTPProxy', 'ns/foo', 0)
   if (decided === undefined) throw new Error('no source')
   const [dns] = decided.plan.steps.flatMap((step) =>
