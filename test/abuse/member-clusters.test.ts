@@ -3,7 +3,7 @@
  * makes sense, and the manager goes on with the others and keeps its lease.
  */
 import { type Client, type Cluster, configFromText, connect, Event, Lease, Secret } from '@seamark/kube'
-import { END, externalAddress, isStream, isWatch, node } from '@seamark/kit/scripted-nodes'
+import { END, externalAddress, isStream, isWatch, node, streamNodes } from '@seamark/kit/scripted-nodes'
 import { type PeerExchange, startPeer } from '@seamark/kube/testing'
 import { DNSEndpoint } from '@seamark/operator'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -73,14 +73,7 @@ const HOSTILE: Readonly<Record<string, Script>> = {
   /** Nodes without end. */
   endless: (exchange) => {
     if (!isStream(exchange)) return exchange.reply(503, {})
-    exchange.start()
-    let sent = 0
-    const more = (): void => {
-      for (let index = 0; index < 500; index++)
-        exchange.frame('ADDED', node(`n${sent++}`, [externalAddress('192.0.2.66')]))
-      if (sent < 60_000) setImmediate(more)
-    }
-    return more()
+    return streamNodes(exchange, 60_000)
   },
   /** Pages without end. */
   pages: (exchange) => {

@@ -44,6 +44,7 @@ function plan(clusters: readonly Cluster[], root: Ingress) {
     hubUid: 'hub',
     allowedAnnotations: [],
     canPublish: true,
+    nowMs: 0,
   }).leaves
 }
 

@@ -17,4 +17,19 @@ export function node(name: string, addresses: unknown, version = 2): object {
   return { metadata: { name, uid: `uid-${name}`, resourceVersion: String(version) }, status: { addresses, conditions } }
 }
 
+/** Adds as many nodes to a stream as it is given. */
+export function streamNodes(
+  exchange: { start(): void; frame(type: string, object: object): void },
+  count: number,
+): void {
+  exchange.start()
+  let sent = 0
+  const more = (): void => {
+    for (let index = 0; index < 500; index++)
+      exchange.frame('ADDED', node(`n${sent++}`, [externalAddress('192.0.2.66')]))
+    if (sent < count) setImmediate(more)
+  }
+  more()
+}
+
 export const externalAddress = (address: string): object => ({ type: 'ExternalIP', address })

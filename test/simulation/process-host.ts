@@ -29,6 +29,8 @@ export interface Meter {
   readonly writing: Map<string, number>
   /** Errors of processes that ended unexpectedly. */
   readonly ends: string[]
+  /** Every request in the order in which it reached the server: virtual milliseconds, method and path. */
+  readonly requests: string[]
 }
 
 export interface HostOptions {
@@ -122,6 +124,7 @@ export class ProcessHost {
     await this.#untilArrived(life)
     const { meter } = this.#options
     const write = method === 'GET' ? 0 : (meter.sentWrites += 1)
+    meter.requests.push(`${clock.monotonic()} ${method} ${url.pathname}${url.search}`)
     const crash = this.#options.plans.find((plan) => plan.kind === 'crash' && plan.at === write)
     if (crash?.kind === 'crash' && crash.point === 'before') return this.#die()
     if (this.#isRefusedStream(url)) return Response.json({ kind: 'Status', code: 422 }, { status: 422 })

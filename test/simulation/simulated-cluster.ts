@@ -73,7 +73,7 @@ export function simulatedCluster(stage: Stage): TestEnvironment {
           const prefix = prefixOf(config.server)
           return connect(config, { ...given, random, relistMs, transport: inProcessTransport(fetch, own, prefix) })
         }
-        await program(connect(inProcessConfig(), options), { clock: own, connect: reach, call }, signal)
+        await program(connect(inProcessConfig(), options), { clock: own, random, connect: reach, call }, signal)
       })
       const stop = async (): Promise<void> => {
         await settle()

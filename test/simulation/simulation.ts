@@ -34,19 +34,24 @@ export interface Run {
   readonly failure: string | undefined
 }
 
+export interface SimulatedRun extends Run {
+  /** Every request of a controller: virtual milliseconds, method and path. */
+  readonly requests: readonly string[]
+}
+
 /** Long enough for the server's own controllers to have made what they make. */
 const bootMs = 1_000
 const staleMs = 60_000
 const stormMs = 5 * 60_000
 const user = 'controller'
 
-export async function simulate(scenario: Scenario, plans: readonly Plan[], seed: number): Promise<Run> {
+export async function simulate(scenario: Scenario, plans: readonly Plan[], seed: number): Promise<SimulatedRun> {
   const { mask = (text: string) => text } = scenario
   const clock = new VirtualClock()
   const random = seededRandom(seed)
   const server = createApiServer({ clock, random })
   const { cluster } = server
-  const meter: Meter = { sentWrites: 0, lists: 0, writing: new Map(), ends: [] }
+  const meter: Meter = { sentWrites: 0, lists: 0, writing: new Map(), ends: [], requests: [] }
   const recorder = recordWrites(server, clock, meter)
   const hosts = new Set<ProcessHost>()
   const events = { count: 0 }
@@ -98,6 +103,7 @@ export async function simulate(scenario: Scenario, plans: readonly Plan[], seed:
         events: events.count,
         writes: recorder.history.length,
       },
+      requests: meter.requests,
       history: recorder.history.map((write) => ({ ...write, key: mask(write.key) })),
       endState: new Map(
         [...endStateOf(cluster), ...outside.flatMap((read) => [...read()])].map(([name, value]) => [

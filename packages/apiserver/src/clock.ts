@@ -9,12 +9,15 @@ export interface Timer {
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number
+  /** Never goes back, ms from an arbitrary start. For durations. */
+  monotonic(): number
   /** Runs `task` once, after `delayMs`. A pending timer never keeps the process alive. */
   schedule(delayMs: number, task: () => void): Timer
 }
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   schedule(delayMs, task) {
     const handle = setTimeout(task, delayMs)
     handle.unref()

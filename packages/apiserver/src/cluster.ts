@@ -4,7 +4,7 @@
  * Flow of a request: authenticate → request info → impersonate → authorize → faults → handler. Every error thrown by a
  * handler becomes a Status.
  */
-import { type KeyObject, randomUUID } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import { Admission, type AdmissionHook } from './admission/admission.ts'
 import {
   type Authenticator,
@@ -79,6 +79,7 @@ export interface ClusterOptions {
   readonly name: string
   readonly clock: Clock
   readonly random: () => number
+  readonly newUid: () => string
   /** Users beside ServiceAccounts. */
   readonly users: Omit<AuthenticatorOptions, 'reviewToken'>
   readonly admission: readonly AdmissionHook[]
@@ -105,7 +106,7 @@ export class Cluster implements Backend {
   readonly name: string
   readonly clock: Clock
   readonly random: () => number
-  readonly newUid = randomUUID
+  readonly newUid: () => string
   readonly store: Store
   readonly registry: Registry
   readonly faults: Faults
@@ -126,6 +127,7 @@ export class Cluster implements Backend {
     this.name = options.name
     this.clock = options.clock
     this.random = options.random
+    this.newUid = options.newUid
     this.#onError = options.onError
     this.store = new Store({
       clock: options.clock,

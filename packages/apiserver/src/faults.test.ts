@@ -130,7 +130,7 @@ describe('faults', () => {
       return { cancel: () => undefined }
     }
     await server.close()
-    server = createApiServer({ controllers: false, clock: { now: () => 0, schedule } })
+    server = createApiServer({ controllers: false, clock: { now: () => 0, monotonic: () => 0, schedule } })
     server.faults.delay({ verb: 'get', name: 'a' }, 1234)
     await create('a')
     let isAnswered = false

@@ -8,7 +8,7 @@
  *
  * Several logical clusters share one server; the first is at the root, the others under `/clusters/<name>`.
  */
-import type { KeyObject } from 'node:crypto'
+import { type KeyObject, randomUUID } from 'node:crypto'
 import type { AdmissionHook } from './admission/admission.ts'
 import { admin, anonymous } from './auth/authenticate.ts'
 import { type Clock, systemClock } from './clock.ts'
@@ -29,6 +29,7 @@ import { type Listener, listen, type ListenOptions, type TlsOptions } from './ht
 import { MAX_BODY_BYTES } from './http/request-body.ts'
 import { createFetch, type InProcessFetch } from './http/in-process.ts'
 import { requestTooLarge } from './exchange/status.ts'
+import { uidFrom } from './validation/names.ts'
 
 export type { AdmissionHook, AdmissionReview, Refusal } from './admission/admission.ts'
 export type { Clock, Timer } from './clock.ts'
@@ -43,7 +44,7 @@ export { type KubeconfigRequest, newToken, writeKubeconfig } from './http/creden
 export interface ApiServerOptions {
   /** @default the system clock */
   readonly clock?: Clock
-  /** In [0, 1). @default Math.random */
+  /** In [0, 1). The UIDs of objects derive from it too. @default Math.random, and UIDs of node:crypto */
   readonly random?: () => number
   /** Functions that may change or reject writes. */
   readonly admission?: readonly AdmissionHook[]
@@ -140,6 +141,7 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
       name,
       clock,
       random,
+      newUid: options.random === undefined ? randomUUID : () => uidFrom(random),
       users,
       admission: options.admission ?? [],
       hasControllers: options.controllers ?? true,

@@ -45,4 +45,5 @@ export function rootProxy(key: string, fqdn: string, spec: object = {}): Obj {
   return httpProxy(key, { virtualhost: { fqdn }, routes: [{ services: [{ name: 'web', port: 80 }] }], ...spec })
 }
 
+export { isAlive } from '../src/envoy/process.ts'
 export { AdsClient, type AdsClientOptions, type Received } from './ads-client.ts'

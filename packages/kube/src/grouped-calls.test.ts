@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { GroupedCalls } from './grouped-calls.ts'
 
@@ -81,5 +82,30 @@ describe('grouped calls', () => {
     expect(the.signals[0]?.aborted).toBe(true)
     await the.release()
     await all
+  })
+
+  it('are performed with an aborted signal when those of all of them were aborted before', async () => {
+    const the = letterGroups()
+    const call = the.calls.call('a', AbortSignal.abort(new Error('stopped')))
+    await the.release()
+    expect(await call).toBe('A')
+    expect(the.signals[0]?.reason).toEqual(new Error('stopped'))
+  })
+
+  it('leave no listener on their signals', async () => {
+    const the = letterGroups()
+    const { signal } = new AbortController()
+    for (const letter of ['a', 'fail']) {
+      const outcome = Promise.allSettled([the.calls.call(letter, signal)])
+      await the.release()
+      await outcome
+    }
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+  })
+
+  it('fail when the service returns no result for them', async () => {
+    const calls = new GroupedCalls({ keyOf: String, limit: 10, perform: async () => new Map([['a', 'A']]) })
+    const outcomes = await Promise.allSettled(['a', 'b'].map(async (letter) => calls.call(letter, never)))
+    expect(outcomes).toMatchObject([{ value: 'A' }, { reason: { message: 'the group has no result for b' } }])
   })
 })

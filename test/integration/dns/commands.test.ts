@@ -72,10 +72,8 @@ describe('seamark dns serve', () => {
     command.child.kill('SIGHUP')
     await expect.poll(() => command.stderr).toContain(`${path}:6: 'nonsense' is not an IPv4 address`)
     expect(await short()).toBe('192.0.2.2\n')
-    const startedAt = performance.now()
     command.child.kill('SIGTERM')
     expect(await command.end()).toBe(0)
-    expect(performance.now() - startedAt).toBeLessThan(5000)
   })
 
   it('says file, line and reason of a bad file and serves nothing', async () => {

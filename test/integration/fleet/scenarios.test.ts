@@ -2,11 +2,10 @@
  * The acceptance list of the fleet: each test is a defect that a predecessor had. On embedded API servers; one environment, because
  * every test has hosts, namespaces and clusters of its own.
  */
-import { Ingress, Namespace, Secret, Service } from '@seamark/kube'
+import { EndpointSlice, Ingress, Namespace, Secret, Service } from '@seamark/kube'
 import {
   Cluster,
   DNSLoadBalancerEndpoint,
-  EndpointSlice,
   Gateway,
   GatewayClass,
   GlobalIngressPolicy,
@@ -71,29 +70,10 @@ describe('a fleet', () => {
         .poll(async () => environment.phases(name), POLL_OPTIONS)
         .toMatch(new RegExp(`${cluster} (Admitted|Warming|Active)`))
       await expect
-        .poll(async () => judge(name, cluster, { healthy: true, active: true }), POLL_OPTIONS)
+        .poll(async () => environment.judge(cluster, { healthy: true, active: true }, name), POLL_OPTIONS)
         .toBeGreaterThan(0)
       await expect.poll(async () => environment.phases(name), POLL_OPTIONS).toContain(`${cluster} Active`)
     }
-  }
-
-  async function judge(
-    name: string,
-    cluster: string,
-    status: { healthy?: boolean; active?: boolean },
-  ): Promise<number> {
-    const { client } = environment.hub
-    const { items } = await client.list(DNSLoadBalancerEndpoint, { labelSelector: `seamark.io/cluster=${cluster}` })
-    const own = items.filter(({ metadata }) => metadata.annotations?.['seamark.io/root'] === name)
-    for (const { metadata } of own)
-      await client.patch(
-        DNSLoadBalancerEndpoint,
-        `${metadata.namespace}/${metadata.name}`,
-        'merge',
-        { status },
-        { subresource: 'status' },
-      )
-    return own.length
   }
 
   it('keeps roots of one name in two namespaces apart', async () => {
@@ -131,7 +111,7 @@ describe('a fleet', () => {
     await expect.poll(async () => environment.phases('mover'), POLL_OPTIONS).toContain('eu1 Draining')
     // The leaf stays until DNS does not answer it any more.
     expect(await remote('eu1', 'move/mover')).toBeDefined()
-    await judge('mover', 'eu1', { active: false })
+    await environment.judge('eu1', { active: false }, 'mover')
     await expect.poll(async () => remote('eu1', 'move/mover'), POLL_OPTIONS).toBeUndefined()
     await expect.poll(async () => environment.phases('mover'), POLL_OPTIONS).toBe('us1 Active')
   })

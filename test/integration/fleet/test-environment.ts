@@ -226,11 +226,14 @@ export class FleetEnvironment implements AsyncDisposable {
     )
   }
 
-  /** What balance says about the endpoints of a cluster; returns how many there are. */
-  async judge(cluster: string, status: { healthy?: boolean; active?: boolean }): Promise<number> {
+  /** What balance says about the endpoints of a cluster, of one root or of all; returns how many there are. */
+  async judge(cluster: string, status: { healthy?: boolean; active?: boolean }, root?: string): Promise<number> {
     const { client } = this.hub
     const { items } = await client.list(DNSLoadBalancerEndpoint, { labelSelector: `seamark.io/cluster=${cluster}` })
-    for (const { metadata } of items)
+    const found = items.filter(
+      ({ metadata }) => root === undefined || metadata.annotations?.['seamark.io/root'] === root,
+    )
+    for (const { metadata } of found)
       await client.patch(
         DNSLoadBalancerEndpoint,
         `${metadata.namespace}/${metadata.name}`,
@@ -238,7 +241,7 @@ export class FleetEnvironment implements AsyncDisposable {
         { status },
         { subresource: 'status' },
       )
-    return items.length
+    return found.length
   }
 
   async global(name = 'shop'): Promise<GlobalIngress | undefined> {

@@ -8,19 +8,15 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findVerb, VERBS } from '@seamark/cli/testing'
 import { type Cluster, configFromText, connect, manager } from '@seamark/kube'
 import { Gateway, GatewayClass } from '@seamark/kube/gateway-api'
 import { keyOf } from '@seamark/kube/object'
 import { ControlPlane } from '@seamark/kube/testing'
+import { type StartedVerb, startVerb } from '../gateway/started-verb.ts'
 import { ClusterParts } from './cluster-parts.ts'
 import { CLAIMED_FEATURES } from './features.ts'
 
 const [suite = '', echo = '', crds = '', report = '', ...suiteFlags] = process.argv.slice(2)
-
-interface Instance {
-  readonly stop: () => Promise<void>
-}
 
 /** `seamark gateway` for one Gateway; also for one that does not exist, which accepts the GatewayClass. */
 async function startGateway(
@@ -28,41 +24,22 @@ async function startGateway(
   gateway: string,
   address: string,
   ports = { http: 80, https: 443 },
-): Promise<Instance> {
-  const found = findVerb(VERBS, ['gateway'])
-  if (found === undefined) throw new Error('no verb gateway')
-  const { build } = await found.verb.load()
-  const stopping = new AbortController()
-  const io = {
-    stdout: { write: () => true } as never,
-    stderr: process.stderr,
-    env: process.env,
-    signal: stopping.signal,
-    exit: () => undefined,
-  }
-  const running = build(io).parseAsync(
-    [
-      `--kubeconfig=${kubeconfig}`,
-      '--namespace=default',
-      '--envoy=off',
-      `--gateway=${gateway}`,
-      `--http-listen=${address}:${ports.http}`,
-      `--https-listen=${address}:${ports.https}`,
-      `--ingress-status-address=${address}`,
-    ],
-    { from: 'user' },
-  )
-  return {
-    stop: async () => {
-      stopping.abort()
-      await running
-    },
-  }
+): Promise<StartedVerb> {
+  const flags = [
+    `--kubeconfig=${kubeconfig}`,
+    '--namespace=default',
+    '--envoy=off',
+    `--gateway=${gateway}`,
+    `--http-listen=${address}:${ports.http}`,
+    `--https-listen=${address}:${ports.https}`,
+    `--ingress-status-address=${address}`,
+  ]
+  return startVerb('gateway', flags, process.env)
 }
 
 /** An instance with an address of its own for each Gateway, as long as it exists. */
 async function provision(cluster: Cluster, kubeconfig: string, signal: AbortSignal): Promise<void> {
-  const instances = new Map<string, Instance>()
+  const instances = new Map<string, StartedVerb>()
   let count = 0
   const mgr = await manager({ cluster, fieldManager: 'conformance-provisioner', grace: '1s' })
   mgr

@@ -108,12 +108,8 @@ const backend = (name: string) => ({ service: { name, port: { number: 80 } } })
 
 async function applyObjects(environment: TestEnvironment): Promise<string> {
   const namespace = await environment.namespace()
-  const [first, second, third] = environment.backends
-  if (first === undefined || second === undefined || third === undefined) throw new Error('three backends')
-  await environment.service(namespace, 'one', [first])
-  await environment.service(namespace, 'two', [second])
-  await environment.service(namespace, 'three', [third])
-  for (const name of ['slow', 'flaky', 'failing']) await environment.service(namespace, name, [first])
+  await environment.threeServices(namespace)
+  for (const name of ['slow', 'flaky', 'failing']) await environment.service(namespace, name)
   await environment.service(namespace, 'empty', [])
   await environment.certificate(namespace, 'tls', [TLS])
   await environment.client.apply(HTTPProxy, {
@@ -426,7 +422,6 @@ const ROWS: readonly Row[] = [
 export async function checkAnswers(environment: TestEnvironment): Promise<void> {
   const namespace = await applyObjects(environment)
   const [first] = environment.backends
-  if (first === undefined) throw new Error('a backend')
   let attempts = 0
   first.behave = (request, respond) => {
     const url = request.url ?? ''
@@ -472,11 +467,11 @@ function compare(row: Row, answer: Answer): string[] {
 
 /** What takes more than one request: weights, mirrors, rate limits and session affinity. */
 async function checkShares(environment: TestEnvironment, namespace: string): Promise<void> {
-  const third = environment.backends[2]
-  const mirrored = async () => third?.requests.filter(({ path }) => path === '/mirror/x').length
+  const [, , third] = environment.backends
+  const mirrored = async () => third.requests.filter(({ path }) => path === '/mirror/x').length
   equal((await environment.ask(get(PROXY, '/mirror/x'))).seen?.backend, 'pod-2')
   await environment.eventually(async () => equal(await mirrored(), 1))
-  const copy = third?.requests.find(({ path }) => path === '/mirror/x')
+  const copy = third.requests.find(({ path }) => path === '/mirror/x')
   equal(copy?.headers.host, `${PROXY}-shadow`)
 
   const limited = await Promise.all([1, 2, 3].map(async () => environment.ask(get('limited.answers.test', '/limited'))))

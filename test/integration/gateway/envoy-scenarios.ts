@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
+import { isAlive } from '@seamark/gateway/testing'
 import { HTTPProxy } from '@seamark/kube/contour'
 import { BUSY_PORT_SCENARIO } from './port-scenarios.ts'
 import type { Scenario } from './scenarios.ts'
@@ -45,15 +46,6 @@ async function route(environment: TestEnvironment, namespace: string, name: stri
     metadata: { namespace, name },
     spec: { virtualhost: { fqdn: `${name}.example.test` }, routes: [{ services: [{ name, port: 80 }] }] },
   })
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
 }
 
 export const ENVOY_SCENARIOS: readonly Scenario[] = [

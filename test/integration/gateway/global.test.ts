@@ -6,11 +6,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findVerb, FleetEnvironment, VERBS } from '@seamark/cli/testing'
+import { FleetEnvironment } from '@seamark/cli/testing'
 import { Ingress, messageOf, Namespace } from '@seamark/kube'
 import { Cluster, GlobalIngress, GlobalIngressPolicy } from '@seamark/operator'
 import { proberInThisThread } from '@seamark/operator/testing'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { startRun } from './started-verb.ts'
 
 const HOST = 'shop.fleet.test'
 /** Between requests of the client. */
@@ -61,46 +62,9 @@ async function drain(cluster: string, enabled: boolean): Promise<void> {
 async function startGateway(): Promise<number> {
   const kubeconfig = join(folder, 'kubeconfig')
   writeFileSync(kubeconfig, fleet.kubeconfig, { mode: 0o600 })
-  const verb = await findVerb(VERBS, ['run'])?.verb.load()
-  if (verb === undefined) throw new Error('no verb run')
-  const stopping = new AbortController()
-  let output = ''
-  const write = (text: string) => {
-    output += text
-    return true
-  }
-  const io = {
-    stdout: { write } as never,
-    stderr: process.stderr,
-    env: {},
-    signal: stopping.signal,
-    exit: () => undefined,
-  }
-  const running = verb
-    .build(io)
-    .parseAsync(
-      [
-        `--kubeconfig=${kubeconfig}`,
-        '--namespace=seamark',
-        '--mode=enforce',
-        '--log-level=silent',
-        '--metrics-address=0',
-        '--probes-address=0',
-        '--allow-loopback',
-        '--gateway-enabled',
-        '--gateway-mode=global',
-        '--gateway-http-listen=127.0.0.1:0',
-        '--gateway-https-listen=127.0.0.1:0',
-      ],
-      { from: 'user' },
-    )
-  ends.push(async () => {
-    stopping.abort()
-    await running
-  })
-  const found = () => /^gateway \S+:(\d+) /m.exec(output)?.[1]
-  await vi.waitUntil(found, waiting)
-  return Number(found())
+  const { manager, port } = await startRun(kubeconfig, '--allow-loopback', '--gateway-mode=global')
+  ends.push(manager.stop)
+  return port
 }
 
 /** Sends requests on kept connections: `burst` as fast as they are answered, and all the time at a steady rate. */

@@ -36,11 +36,7 @@ export const PORT_SCENARIO: Scenario = {
   name: 'every port of a Gateway is served with its own routes, and closed when its listener is gone',
   async run(environment) {
     const namespace = await environment.namespace()
-    const [first, second, third] = environment.backends
-    if (first === undefined || second === undefined || third === undefined) throw new Error('three backends')
-    await environment.service(namespace, 'one', [first])
-    await environment.service(namespace, 'two', [second])
-    await environment.service(namespace, 'three', [third])
+    await environment.threeServices(namespace)
     await environment.certificate(namespace, 'tls', ['ports.example.test'])
     const main = { name: 'http', port: 80, protocol: 'HTTP' }
     await gatewayOf(environment, namespace, [

@@ -66,7 +66,6 @@ export const SCENARIOS: readonly Scenario[] = [
     async run(environment) {
       await applyExample(environment, 'shop.yaml')
       const [first, second] = environment.backends
-      if (first === undefined || second === undefined) throw new Error('two backends')
       await environment.endpoints('shop', 'web', [first])
       await environment.endpoints('shop', 'api', [second])
       await environment.expectStatus({ host: 'admin.example.test' }, 200)
@@ -83,7 +82,6 @@ export const SCENARIOS: readonly Scenario[] = [
     async run(environment) {
       await applyExample(environment, 'gateway-api.yaml')
       const [first, second] = environment.backends
-      if (first === undefined || second === undefined) throw new Error('two backends')
       await environment.endpoints('blog', 'stable', [first])
       await environment.endpoints('blog', 'next', [second])
       await environment.expectStatus({ host: 'blog.example.test' }, 200)
@@ -102,11 +100,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'an Ingress, an HTTPProxy and an HTTPRoute lead to their Services, and have addresses',
     async run(environment) {
       const namespace = await environment.namespace()
-      const [first, second, third] = environment.backends
-      if (first === undefined || second === undefined || third === undefined) throw new Error('three backends')
-      await environment.service(namespace, 'one', [first])
-      await environment.service(namespace, 'two', [second])
-      await environment.service(namespace, 'three', [third])
+      await environment.threeServices(namespace)
       await environment.client.create(Ingress, {
         metadata: { namespace, name: 'web' },
         spec: {
@@ -182,7 +176,6 @@ export const SCENARIOS: readonly Scenario[] = [
     async run(environment) {
       const namespace = await environment.namespace()
       const [first, second] = environment.backends
-      if (first === undefined || second === undefined) throw new Error('two backends')
       await environment.service(namespace, 'web', [first])
       await proxy(environment, namespace, 'web', {
         virtualhost: { fqdn: 'moving.example.test' },

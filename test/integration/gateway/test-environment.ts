@@ -15,9 +15,9 @@ import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import { findVerb, VERBS } from '@seamark/cli/testing'
 import { type Client, EndpointSlice, Namespace, Secret, Service } from '@seamark/kube'
 import { createAuthority, type Authority } from '@seamark/kube/certificates'
+import { type StartedVerb, startVerb } from './started-verb.ts'
 
 /** Addresses on `lo` of the namespace. */
 export const POD_ADDRESSES = ['10.77.0.1', '10.77.0.2', '10.77.0.3']
@@ -94,19 +94,21 @@ export class Backend {
   }
 }
 
+type Backends = readonly [Backend, Backend, Backend]
+
 export class TestEnvironment {
   readonly client: Client
   readonly kubeconfigFile: string
   readonly authority: Authority
-  readonly backends: readonly Backend[]
+  readonly backends: Backends
   /** Flags of every gateway of this environment. */
   gatewayFlags: readonly string[] = []
   http = { host: '', port: 0 }
   https = { host: '', port: 0 }
-  #stop: (() => Promise<void>) | undefined
+  #gateway: StartedVerb | undefined
   #names = 0
 
-  private constructor(client: Client, kubeconfigFile: string, authority: Authority, backends: readonly Backend[]) {
+  private constructor(client: Client, kubeconfigFile: string, authority: Authority, backends: Backends) {
     this.client = client
     this.kubeconfigFile = kubeconfigFile
     this.authority = authority
@@ -114,7 +116,7 @@ export class TestEnvironment {
   }
 
   static async start(client: Client, kubeconfigFile: string): Promise<TestEnvironment> {
-    const backends = POD_ADDRESSES.map((_, index) => new Backend(`pod-${index + 1}`))
+    const backends: Backends = [new Backend('pod-1'), new Backend('pod-2'), new Backend('pod-3')]
     await Promise.all(backends.map(async (backend, index) => backend.listen(POD_ADDRESSES[index] ?? '')))
     const authority = await createAuthority({ commonName: 'test' })
     return new TestEnvironment(client, kubeconfigFile, authority, backends)
@@ -122,34 +124,9 @@ export class TestEnvironment {
 
   /** Runs `seamark gateway` until `stopGateway`. */
   async startGateway(...flags: string[]): Promise<void> {
-    const found = findVerb(VERBS, ['gateway'])
-    if (found === undefined) throw new Error('no verb gateway')
-    const { build } = await found.verb.load()
-    const stopping = new AbortController()
-    let output = ''
-    let announce: (line: string) => void = () => undefined
-    const ready = new Promise<string>((resolve) => (announce = resolve))
-    const write = (text: string): boolean => {
-      output += text
-      const line = /^ready (.*)$/m.exec(output)?.[1]
-      if (line !== undefined) announce(line)
-      return true
-    }
-    const io = {
-      stdout: { write } as never,
-      stderr: process.stderr,
-      env: process.env,
-      signal: stopping.signal,
-      exit: () => undefined,
-    }
-    const command = build(io)
-    const running = command.parseAsync(this.#flags(flags), { from: 'user' })
-    const line = await Promise.race([ready, running.then(() => Promise.reject(new Error('the gateway ended')))])
-    this.#setAddresses(line)
-    this.#stop = async () => {
-      stopping.abort()
-      await running
-    }
+    const gateway = await startVerb('gateway', this.#flags(flags), process.env)
+    this.#setAddresses(await gateway.line('ready'))
+    this.#gateway = gateway
   }
 
   /** Runs `seamark gateway` in a process of its own; resolves when it is ready. */
@@ -189,8 +166,8 @@ export class TestEnvironment {
   }
 
   async stopGateway(): Promise<void> {
-    await this.#stop?.()
-    this.#stop = undefined
+    await this.#gateway?.stop()
+    this.#gateway = undefined
   }
 
   close(): void {
@@ -216,6 +193,12 @@ export class TestEnvironment {
       spec: { ports: [{ name: 'http', port, protocol: 'TCP' }] },
     })
     await this.endpoints(namespace, name, backends)
+  }
+
+  /** Services `one`, `two` and `three` in front of `pod-1`, `pod-2` and `pod-3`. */
+  async threeServices(namespace: string): Promise<void> {
+    for (const [index, name] of ['one', 'two', 'three'].entries())
+      await this.service(namespace, name, this.backends.slice(index, index + 1))
   }
 
   async endpoints(namespace: string, service: string, backends: readonly Backend[]): Promise<void> {

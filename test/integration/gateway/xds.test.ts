@@ -1,79 +1,31 @@
 /** `seamark gateway --envoy external`: Envoys that others run, here clients of the test, with statuses of what they reject. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { findVerb, VERBS } from '@seamark/cli/testing'
 import { AdsClient } from '@seamark/gateway/testing'
-import { configFromText, connect, CustomResourceDefinition, EndpointSlice, Service, type Cluster } from '@seamark/kube'
+import { EndpointSlice, Service } from '@seamark/kube'
 import { HTTPProxy } from '@seamark/kube/contour'
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { startEmbeddedServer } from '../apiserver/embedded-server.ts'
-import { crds } from '../publish/test-environment.ts'
-import { gatewayClassCrd } from './crds.ts'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type StartedVerb, startVerb } from './started-verb.ts'
+import { startTestCluster, type TestCluster } from './test-cluster.ts'
 
-let cluster: Cluster
+let cluster: TestCluster
+let gateway: StartedVerb
 let address = ''
-const folder = mkdtempSync(join(tmpdir(), 'xds-'))
-const ends: (() => void | Promise<void>)[] = []
-
-async function run(
-  ...args: string[]
-): Promise<{ stop: () => Promise<void>; line: (start: string) => Promise<string> }> {
-  const verb = await findVerb(VERBS, ['gateway'])?.verb.load()
-  if (verb === undefined) throw new Error('no verb gateway')
-  const stopping = new AbortController()
-  let output = ''
-  const write = (text: string) => {
-    output += text
-    return true
-  }
-  const io = {
-    stdout: { write } as never,
-    stderr: process.stderr,
-    env: process.env,
-    signal: stopping.signal,
-    exit: () => undefined,
-  }
-  const running = verb.build(io).parseAsync(args, { from: 'user' })
-  return {
-    async line(start) {
-      const found = () => output.split('\n').find((line) => line.startsWith(`${start} `))
-      await vi.waitUntil(found, { timeout: 20_000 })
-      return found()?.slice(start.length + 1) ?? ''
-    },
-    async stop() {
-      stopping.abort()
-      await running
-    },
-  }
-}
 
 beforeAll(async () => {
-  const server = await startEmbeddedServer()
-  ends.push(
-    async () => server.stop(),
-    () => rmSync(folder, { recursive: true }),
-  )
-  const file = join(folder, 'kubeconfig')
-  writeFileSync(file, server.kubeconfig, { mode: 0o600 })
-  cluster = connect(configFromText(server.kubeconfig), { fieldManager: 'user' })
-  ends.push(async () => cluster.close())
-  for (const definition of [...crds(), ...gatewayClassCrd()])
-    await cluster.client.create(CustomResourceDefinition, definition as never)
-  const gateway = await run(
-    '--kubeconfig',
-    file,
+  cluster = await startTestCluster()
+  const flags = [
+    `--kubeconfig=${cluster.kubeconfig}`,
     '--namespace=default',
     '--envoy=external',
     '--xds-port=0',
     '--insecure',
-  )
-  ends.push(gateway.stop)
+  ]
+  gateway = await startVerb('gateway', flags, process.env)
   address = await gateway.line('xds')
 })
 
 afterAll(async () => {
-  for (const end of ends.toReversed()) await end()
+  await gateway.stop()
+  await cluster.stop()
 })
 
 async function host(name: string): Promise<void> {

@@ -100,6 +100,15 @@ export class Bench {
     return eventually(what, read, isRight, undefined, this.environment.waiting)
   }
 
+  /** Waits until there are so many children. */
+  async untilChildren(count: number): Promise<void> {
+    await this.eventually(
+      `${count} children`,
+      async () => (await this.children()).length,
+      (found) => found === count,
+    )
+  }
+
   /** Requests that write, since the app started; a fault makes some of them twice, and then they are not counted. */
   expectWrites(app: RunningApp, count: number): void {
     if (this.environment.isCounting) expect(app.writes.count).toBe(count)
@@ -207,11 +216,7 @@ export class Bench {
         await this.client.delete<Obj>(kind, key).catch(ignoreGone)
       }
     }
-    await this.eventually(
-      'an empty cluster',
-      async () => (await this.children()).length,
-      (count) => count === 0,
-    )
+    await this.untilChildren(0)
   }
 }
 

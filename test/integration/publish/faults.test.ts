@@ -206,8 +206,14 @@ describe.each(environmentKinds)(`publish in trouble on $name, ${crdsInUse}`, ({ 
         rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
       })
       await grant()
+      let refused = 0
       const cluster = connect(configFromText(await bench.environment.userKubeconfig('publisher')), {
         fieldManager: 'contour-plus',
+        observer: {
+          request({ code, method }) {
+            if (code === '403' && method !== 'GET') refused++
+          },
+        },
       })
       const stopping = new AbortController()
       const running = runApp(
@@ -218,7 +224,11 @@ describe.each(environmentKinds)(`publish in trouble on $name, ${crdsInUse}`, ({ 
       await bench.dns('ns/foo')
       await client.delete(ClusterRoleBinding, 'seamark-writes')
       await bench.proxy({ metadata: { name: 'late' }, spec: { virtualhost: { fqdn: 'late.example.com' } } })
-      await bench.environment.waiting.pass(2_000)
+      await bench.eventually(
+        'a write to be refused',
+        async () => refused,
+        (count) => count > 0,
+      )
       expect(await client.find(DNSEndpoint, 'ns/late')).toBeUndefined()
       await grant()
       await bench.dns('ns/late')

@@ -2,7 +2,7 @@
  * What must not happen by mistake: addresses and Services that go away for a while, a configuration that would retarget or
  * prune most of what is published, a pause. Run like scenarios.ts.
  */
-import { ConfigMap, Service } from '@seamark/kube'
+import { ConfigMap, createLogger, Service } from '@seamark/kube'
 import { approveInStore, configMapGuardStore, HELD_OBJECTS_STORE, HTTPProxy } from '@seamark/operator'
 import { expect } from 'vitest'
 import { type Bench, endpointsOf, SERVICE } from './bench.ts'
@@ -24,11 +24,7 @@ async function publishMany(bench: Bench, annotations: Record<string, string> = {
       spec: { virtualhost: { fqdn: `${name}.example.com` } },
     })
   }
-  await bench.eventually(
-    'all records',
-    async () => (await bench.children()).length,
-    (count) => count === COUNT,
-  )
+  await bench.untilChildren(COUNT)
   await remembered(bench)
 }
 
@@ -188,11 +184,7 @@ export const guardScenarios: readonly Scenario[] = [
       await publishMany(bench)
       const exclude = { 'seamark.io/exclude': 'dns' }
       await bench.annotate('ns/p0', exclude)
-      await bench.eventually(
-        'one record to go',
-        async () => (await bench.children()).length,
-        (count) => count === COUNT - 1,
-      )
+      await bench.untilChildren(COUNT - 1)
       for (const name of names.slice(1)) await bench.annotate(`ns/${name}`, exclude)
       await bench.eventually(
         'the guard',
@@ -217,11 +209,7 @@ export const guardScenarios: readonly Scenario[] = [
       ).toBe('unknown')
       const { result, covered } = await approveInStore(store, id, bench.environment.waiting.now(), { mayRepeat: true })
       expect([result, covered.length]).toEqual(['approved', COUNT - 1])
-      await bench.eventually(
-        'the rest to go',
-        async () => (await bench.children()).length,
-        (count) => count === 0,
-      )
+      await bench.untilChildren(0)
     },
   ),
   guarded('a pause stops every write, also across a restart, and its end is noticed', async (bench) => {
@@ -239,9 +227,13 @@ export const guardScenarios: readonly Scenario[] = [
       )
     await pause('true')
     for (let attempt = 0; attempt < 2; attempt++) {
-      await using app = bench.runUnified()
+      const lines: string[] = []
+      const log = createLogger({ destination: { write: (line) => void lines.push(line) } })
+      await using app = bench.runUnified({}, { log })
       if (attempt === 0) await bench.proxy()
-      await bench.environment.waiting.pass(2_000)
+      await bench.eventually('the source to be decided', async () =>
+        lines.find((line) => line.includes('"reason":"Paused"')),
+      )
       expect(await bench.children()).toEqual([])
       expect(app.writes.count).toBe(0)
     }

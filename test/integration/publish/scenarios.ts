@@ -264,11 +264,7 @@ export const scenarios: readonly Scenario[] = [
       await bench.dns('dns/ns-foo-delegation')
       expect(await bench.children()).toEqual(['DNSEndpoint dns/ns-foo', 'DNSEndpoint dns/ns-foo-delegation'])
       await bench.client.delete(HTTPProxy, 'ns/foo')
-      await bench.eventually(
-        'the children to go',
-        async () => (await bench.children()).length,
-        (count) => count === 0,
-      )
+      await bench.untilChildren(0)
       await bench.eventually('the proxy to go', async () =>
         (await bench.client.find(HTTPProxy, 'ns/foo')) === undefined ? true : undefined,
       )
@@ -294,11 +290,7 @@ export const scenarios: readonly Scenario[] = [
       )
       expect(patched.metadata.finalizers).toEqual([`${CP}finalizer`])
       await bench.client.delete(HTTPProxy, 'ns/foo')
-      await bench.eventually(
-        'the children to go',
-        async () => (await bench.children()).length,
-        (count) => count === 0,
-      )
+      await bench.untilChildren(0)
     },
   },
   {
@@ -506,11 +498,7 @@ export const scenarios: readonly Scenario[] = [
       await bench.dns('dns/ns-foo')
       await bench.annotate('ns/foo', { [`${CP}exclude`]: 'true' })
       await bench.client.delete(HTTPProxy, 'ns/foo')
-      await bench.eventually(
-        'the child to go',
-        async () => (await bench.children()).length,
-        (count) => count === 0,
-      )
+      await bench.untilChildren(0)
     },
   },
   {
@@ -671,11 +659,7 @@ export const scenarios: readonly Scenario[] = [
       const { waiting } = bench.environment
       const started = waiting.now()
       for (let index = 0; index < 10; index++) await bench.proxy({ metadata: { name: `p${index}` } })
-      await bench.eventually(
-        'all Certificates',
-        async () => (await bench.children()).length,
-        (count) => count === 10,
-      )
+      await bench.untilChildren(10)
       // Burst 5, then five more at five a second.
       expect(waiting.now() - started).toBeGreaterThanOrEqual(300 + 900)
     },

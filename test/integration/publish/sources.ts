@@ -141,11 +141,7 @@ export const sourceScenarios: readonly Scenario[] = [
       await bench.labelNamespace('ns', { tier: 'front' })
       expect(endpointsOf(await bench.dns('ns/api-httproute'))).toEqual(['a.example.com 3600 A 192.0.2.7'])
       await bench.labelNamespace('ns', { tier: null })
-      await bench.eventually(
-        'the record to go',
-        async () => (await bench.children()).length,
-        (count) => count === 0,
-      )
+      await bench.untilChildren(0)
     },
   },
   {
@@ -238,11 +234,7 @@ export const sourceScenarios: readonly Scenario[] = [
         'other.example.com 3600 AAAA 2001:db8::9',
       ])
       await bench.client.patch(Service, 'ns/lb', 'merge', { metadata: { annotations: null } })
-      await bench.eventually(
-        'the record to go',
-        async () => (await bench.children()).length,
-        (count) => count === 0,
-      )
+      await bench.untilChildren(0)
     },
   },
   {

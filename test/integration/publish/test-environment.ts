@@ -66,6 +66,8 @@ export interface RunningApp extends AsyncDisposable {
 /** What a program gets from the environment it runs in, beside its cluster. */
 interface Surroundings {
   readonly clock: Clock
+  /** In [0, 1). */
+  readonly random: () => number
   /** Reaches further clusters. */
   readonly connect: typeof connect
   /** Calls a service outside the cluster; a simulation lets faults happen here. */
@@ -184,7 +186,7 @@ async function makeEnvironment(name: string, kubeconfig: string, parts: Parts): 
       const controller = new AbortController()
       const done = program(
         cluster,
-        { clock: systemClock, connect, call: async ({ send }) => send() },
+        { clock: systemClock, random: Math.random, connect, call: async ({ send }) => send() },
         controller.signal,
       )
       let failure: unknown

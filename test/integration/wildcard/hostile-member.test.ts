@@ -3,7 +3,7 @@
  * the other clusters. The member is a scripted server, the hub an embedded one.
  */
 import { Event, Secret } from '@seamark/kube'
-import { END, externalAddress, isStream, isWatch, node } from '@seamark/kit/scripted-nodes'
+import { END, externalAddress, isStream, isWatch, node, streamNodes } from '@seamark/kit/scripted-nodes'
 import { type PeerExchange, startPeer } from '@seamark/kube/testing'
 import { DNSEndpoint } from '@seamark/operator'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -63,14 +63,7 @@ describe('a hostile member cluster', () => {
   it('that sends nodes without end is cut off with an Event, and the others go on', async () => {
     const evil = await hostile((exchange) => {
       if (!isStream(exchange)) return exchange.reply(503, {})
-      exchange.start()
-      let sent = 0
-      const more = (): void => {
-        for (let index = 0; index < 500; index++)
-          exchange.frame('ADDED', node(`n${sent++}`, [externalAddress('192.0.2.66')]))
-        if (sent < 30_000) setImmediate(more)
-      }
-      return more()
+      return streamNodes(exchange, 30_000)
     })
     await using _app = bench.run()
     await bench.register('evil', evil)

@@ -2,7 +2,7 @@
  * What people, ingress controllers and readers do in a fleet scenario, independent of where the fleet runs: on in-process API
  * servers (bench.ts) or on in-memory clusters (memory-fleet.ts).
  */
-import { type Client, Ingress } from '@seamark/kube'
+import { type Client, Ingress, type Kind } from '@seamark/kube'
 import { Cluster, GlobalIngressPolicy, HostClaim, LeafIngress } from '@seamark/operator'
 
 export const MEMBERS: Readonly<Record<string, string>> = { eu1: '192.0.2.1', us1: '192.0.2.2' }
@@ -66,6 +66,11 @@ export class FleetActions {
     await this.eventually(`leaves: ${wanted}`, async () => (await this.leaves()) === wanted)
   }
 
+  /** On the hub. */
+  async expectGone(kind: Kind, key: string): Promise<void> {
+    await this.eventually(`no ${kind.kind} ${key}`, async () => (await this.client.find(kind, key)) === undefined)
+  }
+
   async leaves(): Promise<string> {
     const { items } = await this.client.list(LeafIngress, { namespace: 'shop' })
     return items
@@ -90,6 +95,10 @@ export class FleetActions {
 
   async place(...clusters: string[]): Promise<void> {
     await this.client.patch(GlobalIngressPolicy, 'shop/shop', 'merge', { spec: { placement: { clusters } } })
+  }
+
+  async setTtl(ttlSeconds: number): Promise<void> {
+    await this.client.patch(GlobalIngressPolicy, 'shop/shop', 'merge', { spec: { traffic: { ttlSeconds } } })
   }
 
   async drain(name: string, enabled = true): Promise<void> {

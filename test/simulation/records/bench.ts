@@ -53,14 +53,14 @@ export class RecordsBench {
   /** A manager that serves DNSEndpoints, and with `withPublish` makes them of HTTPProxies too. */
   run({ withPublish = false } = {}): RunningApp {
     const config = RecordsConfig.parse({ enabled: true, owner: 'simulated', dnsEndpoints: { enabled: true } })
-    return this.#environment.launch('contour-plus', async (cluster, { clock, call }, signal) =>
+    return this.#environment.launch('contour-plus', async (cluster, { clock, random, call }, signal) =>
       runApp(
         {
           cluster,
           clock,
           namespace: 'seamark',
           mode: 'enforce',
-          records: { config, env: {}, providers: [this.zone.providerFor(call)] },
+          records: { config, env: {}, providers: [this.zone.providerFor(call)], random },
           ...(withPublish && { publish: { ...unified, services: [{ service: SERVICE }] } }),
         },
         signal,

@@ -3,6 +3,7 @@ import '../synchronous-zlib.ts'
 import { playgroundCrds } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
 import { expectConvergence } from '../expect-convergence.ts'
+import { expectRepeatable } from '../expect-repeatable.ts'
 import { FOREIGN, RecordsBench } from './bench.ts'
 import { recordsInvariants } from './invariants.ts'
 import { budgetScenarios, manyRecordsScenarios, type RecordsScenario, recordsScenarios } from './scenarios.ts'
@@ -30,3 +31,9 @@ function describeDisturbed(part: string, scenarios: readonly RecordsScenario[], 
 describeDisturbed('one source', recordsScenarios)
 describeDisturbed('many sources', manyRecordsScenarios, { crashes: 9, hasEmptyLists: true })
 describeDisturbed('delete budget', budgetScenarios, { crashes: 9 })
+
+it('a run of records and publish does not depend on the machine', async () => {
+  const withPublish = recordsScenarios.find(({ title }) => title.startsWith('an HTTPProxy becomes a record'))
+  expect(withPublish).toBeDefined()
+  if (withPublish !== undefined) await expectRepeatable(simulated(withPublish))
+})

@@ -6,26 +6,16 @@
 import { isJsonObject } from '../codec/json-object.ts'
 import type { JsonObject } from '../codec/json-object.ts'
 import type { Schema } from '../schema/model.ts'
+import { oncePerSchema } from '../schema/schema-check.ts'
 import { TYPE_DEFAULTS } from './type-defaults.ts'
 
 type Fill = (object: JsonObject) => void
 
-const fills = new WeakMap<Schema, Fill | null>()
-const NOTHING: Fill = () => undefined
+/** Undefined when neither the type nor anything below it has defaults. */
+const fillOf = oncePerSchema(compile)
 
 export function applyBuiltinDefaults(schema: Schema, object: JsonObject): void {
   fillOf(schema)?.(object)
-}
-
-/** Undefined when neither the type nor anything below it has defaults. */
-function fillOf(schema: Schema): Fill | undefined {
-  const known = fills.get(schema)
-  if (known !== undefined) return known ?? undefined
-  // Ends the recursion for recursive types.
-  fills.set(schema, NOTHING)
-  const fill = compile(schema)
-  fills.set(schema, fill ?? null)
-  return fill
 }
 
 function compile(schema: Schema): Fill | undefined {

@@ -20,7 +20,10 @@ describe('an Event', () => {
   }
   beforeEach(() => {
     const schedule = (delayMs: number, task: () => void) => ({ cancel: clock.after(delayMs, task) })
-    server = createApiServer({ controllers: false, clock: { now: () => clock.now(), schedule } })
+    server = createApiServer({
+      controllers: false,
+      clock: { now: () => clock.now(), monotonic: () => clock.monotonic(), schedule },
+    })
   })
   afterEach(async () => await server.close())
 

@@ -2,22 +2,15 @@
  * Applies defaults in place: absent fields, and nulls where null is not allowed. Recurses only into existing values.
  */
 import type { Schema } from './model.ts'
+import { oncePerSchema } from './schema-check.ts'
 
 type Fields = Record<string, unknown>
 type Fill = (value: unknown) => void
 
-const fills = new WeakMap<Schema, Fill | null>()
 const NOTHING: Fill = () => undefined
 
 /** Undefined when the schema contains no default. */
-export function defaultsOf(schema: Schema): Fill | undefined {
-  const known = fills.get(schema)
-  if (known !== undefined) return known ?? undefined
-  fills.set(schema, NOTHING)
-  const fill = compile(schema)
-  fills.set(schema, fill ?? null)
-  return fill
-}
+export const defaultsOf = oncePerSchema(compile)
 
 function compile(schema: Schema): Fill | undefined {
   const ofFields = compileFields(schema)

@@ -1,22 +1,20 @@
-/** A check that is compiled once per schema; undefined when the schema contains nothing to check. */
+/** Functions that are compiled once per schema, such as a check of values. */
 import type { Cause, Schema } from './model.ts'
 
 export type SchemaCheck = (value: unknown, path: string, causes: Cause[]) => void
 
-const NOTHING: SchemaCheck = () => undefined
-
-/** `compile` runs once per schema; undefined when the schema contains nothing to check. */
-export function oncePerSchema(
-  compile: (schema: Schema) => SchemaCheck | undefined,
-): (schema: Schema) => SchemaCheck | undefined {
-  const checks = new WeakMap<Schema, SchemaCheck | null>()
+/** `compile` runs once per schema; undefined when there is nothing to do for values of the schema. */
+export function oncePerSchema<Args extends unknown[]>(
+  compile: (schema: Schema) => ((...args: Args) => void) | undefined,
+): (schema: Schema) => ((...args: Args) => void) | undefined {
+  const compiled = new WeakMap<Schema, ((...args: Args) => void) | null>()
   return (schema) => {
-    const known = checks.get(schema)
+    const known = compiled.get(schema)
     if (known !== undefined) return known ?? undefined
     // Ends the recursion for a schema that contains itself.
-    checks.set(schema, NOTHING)
-    const check = compile(schema)
-    checks.set(schema, check ?? null)
-    return check
+    compiled.set(schema, () => undefined)
+    const found = compile(schema)
+    compiled.set(schema, found ?? null)
+    return found
   }
 }

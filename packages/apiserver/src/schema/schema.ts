@@ -17,7 +17,7 @@ import type { Cause, CauseReason, CompiledSchema, Schema } from './model.ts'
 import { pruneUnknown } from './prune.ts'
 import { NO_FIELD, reportViolations } from './report.ts'
 
-export { checkStructural } from './structural.ts'
+export { checkStructural } from './definition/structural.ts'
 
 /** Compiles a schema, after loading the CEL engine if it has rules. */
 export async function prepareSchema(schema: Schema): Promise<CompiledSchema> {

@@ -272,25 +272,23 @@ export class WatchHub {
     this.#dirty.add(channel)
     if (this.#isScheduled) return
     this.#isScheduled = true
-    const waitMs = this.#resumeAtMs - performance.now()
+    const waitMs = this.#resumeAtMs - this.#clock.monotonic()
     if (waitMs < 1) setImmediate(() => this.flush())
-    else {
-      const timer = setTimeout(() => this.flush(), waitMs)
-      this.#pause = { cancel: () => clearTimeout(timer) }
-    }
+    else this.#pause = this.#clock.schedule(waitMs, () => this.flush())
   }
 
   /** Sends the pending batch. */
   flush(): void {
     this.#isScheduled = false
     this.#pause?.cancel()
-    const started = performance.now()
+    const startedMs = this.#clock.monotonic()
     const dirty = this.#dirty
     this.#dirty = new Set()
     for (const channel of dirty) channel.flush()
-    const tookMs = performance.now() - started
+    const endedMs = this.#clock.monotonic()
+    const tookMs = endedMs - startedMs
     // Fan-out takes at most half of the time; changes that arrive meanwhile go into the next batch.
-    this.#resumeAtMs = tookMs > 2 ? performance.now() + Math.min(tookMs, 200) : 0
+    this.#resumeAtMs = tookMs > 2 ? endedMs + Math.min(tookMs, 200) : 0
   }
 
   /** Ends the watches of a collection that is no longer served. */

@@ -163,3 +163,13 @@ export function generateName(base: string, random: () => number): string {
   for (let count = 0; count < 5; count += 1) name += suffixAlphabet[Math.floor(random() * suffixAlphabet.length)]
   return name
 }
+
+/** A version 4 UUID (RFC 9562 §5.4) whose bits come from `random`, which is in [0, 1). */
+export function uidFrom(random: () => number): string {
+  const bytes = Buffer.alloc(16)
+  for (let at = 0; at < bytes.length; at += 4) bytes.writeUInt32BE(Math.floor(random() * 2 ** 32), at)
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
+  const hex = bytes.toString('hex')
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+}

@@ -75,6 +75,7 @@ export function build(io: Io): Command {
         {
           cluster,
           options: publishOptions(config.publish, config.grants),
+          isPublishOn: config.publish.enabled,
           ...(hasProviders && { plan }),
           ...(answer !== undefined && { answer }),
           manager: async (signal) => ({

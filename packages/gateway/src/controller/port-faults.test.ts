@@ -17,7 +17,7 @@ const built = (...ports: number[]) =>
       object('Gateway', 'a/gw', {
         spec: {
           gatewayClassName: 'ours',
-          listeners: ports.map((port) => ({ name: `p${port}`, port, protocol: 'HTTP' })),
+          listeners: ports.map((port, index) => ({ name: `l${index}`, port, protocol: 'HTTP' })),
         },
       }),
     ]),
@@ -47,6 +47,15 @@ describe('a port that cannot be bound', () => {
       ['Accepted=True ListenersNotValid', 'Programmed=True Programmed'],
       ['Accepted=True Accepted', 'Programmed=True Programmed'],
       ['Accepted=False PortUnavailable', 'Programmed=False Invalid'],
+    ])
+  })
+
+  it('makes a Gateway invalid of which no other listener is served', () => {
+    // The first two conflict.
+    const result = built(80, 80, 8_081)
+    expect(statusOf(result, new Map([['http:8081', 'in use']]))[0]).toEqual([
+      'Accepted=False ListenersNotValid',
+      'Programmed=False Invalid',
     ])
   })
 

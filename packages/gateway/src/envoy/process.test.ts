@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createLogger } from '@seamark/kube'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { bootstrapOf } from './bootstrap.ts'
-import { prepareFolder, runEnvoy, xdsSocketOf } from './process.ts'
+import { isAlive, prepareFolder, runEnvoy, xdsSocketOf } from './process.ts'
 
 const log = createLogger({ level: 'silent' as never })
 
@@ -53,15 +53,6 @@ function kill(pid: number): void {
     process.kill(pid, 'SIGKILL')
   } catch {
     // It has ended.
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
   }
 }
 

@@ -228,7 +228,7 @@ async function startTimeOf(pid: number): Promise<string | undefined> {
   }
 }
 
-function isAlive(pid: number): boolean {
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true

@@ -1,9 +1,11 @@
+import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { fakeClock } from '@seamark/kube/testing'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { route } from '../../testing/proxy-fixture.ts'
 import type { Ir, Listener } from '../ir/model.ts'
-import type { PortFaults } from './fronts.ts'
+import { Fronts, type PortFaults } from './fronts.ts'
 import { createProxy, type Proxy, type ProxyOptions } from './proxy.ts'
 
 const cleanups: (() => Promise<unknown>)[] = []
@@ -18,20 +20,7 @@ function listenerOf(port?: number): Listener {
   return {
     protocol: 'http',
     ...(port !== undefined && { port }),
-    hosts: [
-      {
-        host: '*',
-        routes: [
-          {
-            match: { path: { kind: 'prefix', value: '/' }, headers: [], query: [] },
-            action: { kind: 'direct', status: 200, body: String(port ?? 'main') },
-            upgradesToHttps: false,
-            origin: { kind: 'HTTPRoute', namespace: 'a', name: 'r', at: '' },
-            order: '',
-          },
-        ],
-      },
-    ],
+    hosts: [{ host: '*', routes: [route({ kind: 'direct', status: 200, body: String(port ?? 'main') })] }],
   }
 }
 
@@ -125,5 +114,45 @@ describe('listeners of other ports', () => {
     })
     proxy.apply(irOf())
     expect(seen.map(({ size }) => size)).toEqual([1, 0])
+  })
+
+  /** Without a proxy; `server` is that of the listener. */
+  function frontsOn(address: { host: string; port: number }) {
+    const server = createServer()
+    const clock = fakeClock()
+    const seen: PortFaults[] = []
+    const fronts = new Fronts({
+      create: () => server,
+      addressOf: () => address,
+      clock,
+      onFaults: (faults) => seen.push(new Map(faults)),
+    })
+    cleanups.push(async () => fronts.close())
+    return { fronts, server, clock, seen }
+  }
+
+  it('that are removed while they are being bound are closed', async () => {
+    const { fronts, server } = frontsOn(FREE)
+    const listening = once(server, 'listening')
+    const opening = fronts.update(new Set(['http:8081'] as const))
+    await fronts.update(new Set())
+    await listening
+    await opening
+    await expect.poll(() => server.listening).toBe(false)
+  })
+
+  it('are tried again while their address is in use, and reported once', async () => {
+    const other = createServer()
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+    cleanups.push(async () => new Promise((resolve) => other.close(resolve)))
+    const { fronts, server, clock, seen } = frontsOn({ host: '127.0.0.1', port: (other.address() as AddressInfo).port })
+    let attempts = 0
+    server.on('error', () => attempts++)
+    await fronts.update(new Set(['http:8081'] as const))
+    await vi.waitUntil(async () => {
+      await clock.advance(2_000)
+      return attempts >= 3
+    })
+    expect(seen).toHaveLength(1)
   })
 })

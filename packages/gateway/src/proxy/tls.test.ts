@@ -9,6 +9,7 @@ import {
 } from 'node:tls'
 import { createAuthority, type Authority } from '@seamark/kube/certificates'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { forwardTo, route } from '../../testing/proxy-fixture.ts'
 import type { Certificate, Cluster, Ir, Route, UpstreamTls, VirtualHost } from '../ir/model.ts'
 import { createProxy, type ProxyOptions } from './proxy.ts'
 
@@ -44,21 +45,7 @@ function clusterOf(extra: Partial<Cluster> = {}): Cluster {
   }
 }
 
-const toOne: Route = {
-  match: { path: { kind: 'prefix', value: '/' }, headers: [], query: [] },
-  action: {
-    kind: 'forward',
-    backends: [{ cluster: 'one', weight: 1 }],
-    mirrors: [],
-    hash: [],
-    timeoutMs: 15_000,
-    idleTimeoutMs: 0,
-    hasWebsocket: false,
-  },
-  upgradesToHttps: false,
-  origin: { kind: 'HTTPProxy', namespace: 'a', name: 'x', at: 'spec.routes[0]' },
-  order: '',
-}
+const toOne = route(forwardTo(['one']))
 const terminated = { certificate: 'a/tls/1', minVersion: '1.2', maxVersion: '1.3' } as const
 
 async function start(

@@ -195,30 +195,24 @@ function bufferOf(bytes: Uint8Array): Buffer {
 }
 
 function readSotw(request: SotwRequest): SessionRequest | undefined {
-  const type = findResourceType(request.type_url)
-  if (type === undefined) return undefined
-  return {
-    type,
-    nonce: request.response_nonce,
-    ...errorOf(request),
-    subscription: { kind: 'replace', names: request.resource_names, version: request.version_info },
-  }
+  return readRequest(request, { kind: 'replace', names: request.resource_names, version: request.version_info })
 }
 
 function readDelta(request: DeltaRequest): SessionRequest | undefined {
+  return readRequest(request, {
+    kind: 'delta',
+    subscribe: request.resource_names_subscribe,
+    unsubscribe: request.resource_names_unsubscribe,
+    initial: request.initial_resource_versions,
+  })
+}
+
+function readRequest(
+  request: SotwRequest | DeltaRequest,
+  subscription: SessionRequest['subscription'],
+): SessionRequest | undefined {
   const type = findResourceType(request.type_url)
-  if (type === undefined) return undefined
-  return {
-    type,
-    nonce: request.response_nonce,
-    ...errorOf(request),
-    subscription: {
-      kind: 'delta',
-      subscribe: request.resource_names_subscribe,
-      unsubscribe: request.resource_names_unsubscribe,
-      initial: request.initial_resource_versions,
-    },
-  }
+  return type === undefined ? undefined : { type, nonce: request.response_nonce, ...errorOf(request), subscription }
 }
 
 /** A message that is absent is null after decoding. */

@@ -7,6 +7,7 @@ import { createClient, type Client, type RequestObserver } from '../client/clien
 import { systemClock, type Clock } from '../clock.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import { replaceableCredentials } from '../config/credentials.ts'
+import { turnBudgetOf } from '../decode/decode-budget.ts'
 import { messageOf } from '../errors.ts'
 import type { Informers } from './informer.ts'
 import { createInformers } from './informers.ts'
@@ -82,6 +83,7 @@ export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cl
   )
   const informers = createInformers(rest, {
     clock,
+    budget: turnBudgetOf(clock),
     manager: fieldManager,
     ...(options.random !== undefined && { random: options.random }),
     ...(options.relistMs !== undefined && { relistMs: options.relistMs }),

@@ -10,6 +10,8 @@
  * used, unless a turn fills the rest first: 0.5 ms of decoding fills about a quarter of that rest with the young
  * generation size set by bin/seamark. And a turn preempted by the kernel for one tick of 4 ms still stays below 5 ms.
  */
+import { type Clock, systemClock } from '../clock.ts'
+
 export interface Work {
   /** One small piece of work, such as one frame; returns true if there is more. */
   step(): boolean
@@ -91,3 +93,11 @@ export class TurnBudget {
 
 /** One budget per process, because there is one event loop. */
 export const processBudget = new TurnBudget()
+
+/**
+ * The budget of connections with this clock. A simulated clock stands still within a turn, so that its budget is never used up
+ * and a simulated run does not depend on the speed of the machine.
+ */
+export function turnBudgetOf(clock: Clock): TurnBudget {
+  return clock === systemClock ? processBudget : new TurnBudget(undefined, () => clock.monotonic())
+}

@@ -176,6 +176,8 @@ export function memoryCluster(name = 'local', manager = 'test', clock?: Pick<Clo
     await admit({ verb: 'apply', kind: kindName(kind), key, subresource, body: intent }, options?.signal)
     const live = read(kind, key)
     if (live === undefined && subresource !== undefined) fail('apply', kind, key, 404, 'NotFound')
+    const { uid: wantedUid } = intent.metadata
+    if (wantedUid !== undefined && wantedUid !== live?.metadata.uid) fail('apply', kind, key, 409, 'Conflict')
     const by = options?.fieldManager ?? manager
     const entries = live?.metadata.managedFields ?? []
     const others = entries.filter((entry) => entry.manager !== by || entry.subresource !== subresource)

@@ -25,6 +25,12 @@ const GlobalIngressSpec = z.object({
   strategy: z.enum(STRATEGIES),
   failback: z.enum(['Auto', 'Manual']),
   ttlSeconds: z.int(),
+  formerTtls: z
+    .array(z.object({ ttlSeconds: z.int(), replacedAt: z.string().describe('RFC 3339.') }))
+    .optional()
+    .describe(
+      'Higher TTLs that the hosts had before: a leaf that is withdrawn stays for twice the highest of the last hour.',
+    ),
   onAllUnhealthy: z.enum(['ServeLast', 'ServeAll', 'Remove']),
   health: z
     .object({

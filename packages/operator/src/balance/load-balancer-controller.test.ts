@@ -143,6 +143,37 @@ describe('the controller of load balancers', () => {
     await expect.poll(() => the.health.targets.size).toBe(0)
   })
 
+  it('changes records and does not create them again when only the cache has them, and reports nothing then', async () => {
+    const the = fixture()
+    put(the)
+    putEndpoint(the, 'a', '192.0.2.1')
+    putEndpoint(the, 'b', '192.0.2.2')
+    await start(the)
+    the.health.set('192.0.2.1', 'healthy')
+    await expect.poll(() => statusOf(the)?.active?.length).toBe(1)
+    const uid = the.cluster.informers.get(DNSEndpoint, 'web/shop-dnslb')?.metadata.uid
+    const status = statusOf(the)
+    const applied: unknown[] = []
+    const client = { ...the.cluster.client }
+    the.cluster.client.apply = async (kind, intent, options) => {
+      if (kind.kind !== 'DNSEndpoint') return client.apply(kind, intent, options)
+      applied.push(intent.metadata.uid)
+      return client.apply(
+        kind,
+        { ...intent, metadata: { ...intent.metadata, uid: 'of an object that is gone' } },
+        options,
+      )
+    }
+    the.health.set('192.0.2.2', 'healthy')
+    await expect.poll(() => applied).toEqual([uid])
+    the.cluster.client.apply = async (kind, intent, options) => client.apply(kind, intent, options)
+    the.health.set('192.0.2.2', 'healthy')
+    await expect.poll(() => targetsIn(the)).toEqual(['192.0.2.1', '192.0.2.2'])
+    expect(status?.message).toBe(statusOf(the)?.message)
+    const reported = the.cluster.requests.filter(({ kind, subresource }) => kind === 'DNSLoadBalancer' && subresource)
+    expect(JSON.stringify(reported)).not.toContain('Conflict')
+  })
+
   it('writes nothing in steady state, nor after a restart on what it left', async () => {
     const the = fixture()
     put(the)

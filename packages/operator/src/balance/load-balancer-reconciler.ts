@@ -4,7 +4,7 @@
  * Order of writes: records, status of the load balancer, statuses of its endpoints, deletions of expired endpoints. A crash
  * in between leaves a state from which the same decision continues.
  */
-import { type Context, type Immutable, type Index, messageOf, type Next, requeue } from '@seamark/kube'
+import { Conflict, type Context, type Immutable, type Index, messageOf, type Next, requeue } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import type { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
@@ -145,6 +145,8 @@ export class LoadBalancerReconciler {
         return afterMs
       }
     } catch (error) {
+      // The cache is older than the server and may contain a load balancer that is deleted: decided again with a newer one.
+      if (error instanceof Conflict) return IDLE_RETRY_MS
       await report(whenRejected(messageOf(error)))
       throw error
     }

@@ -32,6 +32,40 @@ describe('explain', () => {
     ])
   })
 
+  it('skips what publish would make when it is off, and leaves the verdict to DNSEndpoints and the route', () => {
+    const off: Partial<ExplainFacts> = {
+      isPublishOff: true,
+      sources: [{ name: 'Ingress ns/web', findings: [], isPublishing: false }],
+      targets: [],
+      certificate: undefined,
+      endpoint: undefined,
+      plan: undefined,
+    }
+    const served = { isServed: true, text: 'served by Ingress ns/web' }
+    const { hops, firstBroken: found } = explain({ ...healthy, ...off, route: served })
+    expect(found).toBeUndefined()
+    expect(hops.map((hop) => `${hop.name} ${hop.state}`)).toEqual([
+      'source skipped',
+      'address skipped',
+      'certificate skipped',
+      'endpoint skipped',
+      'plan skipped',
+      'provider skipped',
+      'answer skipped',
+      'route ok',
+    ])
+    expect(hops[0]?.text).toBe(
+      'Ingress ns/web names the host and gets no record: publish is off (publish.enabled: false)',
+    )
+    expect(firstBroken({ ...off, route: { isServed: false, text: 'no route' } })).toBe('route RouteNotServed')
+    expect(firstBroken({ ...off, sources: [] })).toBe('source SourceNotFound')
+    expect(firstBroken({ ...off, sources: [], route: served })).toBeUndefined()
+    expect(firstBroken({ isPublishOff: true })).toBeUndefined()
+    expect(firstBroken({ isPublishOff: true, plan: undefined, answer: { server: 'x', targets: [] } })).toBe(
+      'answer AnswerDiffers',
+    )
+  })
+
   it.each<[string, Partial<ExplainFacts>, string]>([
     [
       'no source names the host',

@@ -26,20 +26,23 @@ export interface ExplainDeps {
   /** The plan and the records of our own providers for the name; undefined when none is configured. */
   readonly plan?: (host: string, targets: readonly string[], signal: AbortSignal) => Promise<PlanFact>
   readonly answer?: (host: string, signal: AbortSignal) => Promise<AnswerFact>
+  /** Whether the manager publishes sources. @default true */
+  readonly isPublishOn?: boolean
   /** Whether the manager writes at all. */
   readonly manager?: (signal: AbortSignal) => Promise<ManagerFact>
 }
 
 export async function gatherFacts(
   given: string,
-  { cluster, options, plan, answer, manager }: ExplainDeps,
+  { cluster, options, plan, answer, manager, isPublishOn = true }: ExplainDeps,
   signal: AbortSignal,
 ): Promise<ExplainFacts> {
   const host = normalizeHost(given)
   const { decided, forbidden } = await decideHost(host, cluster, options, signal)
-  const chosen = decided.find(isPublishing) ?? decided[0]
+  // Without publish a source only names the host: its record is that of a DNSEndpoint, if there is one.
+  const chosen = isPublishOn ? (decided.find(isPublishing) ?? decided[0]) : undefined
   const running = await manager?.(signal)
-  const managed = running === undefined ? {} : { manager: running }
+  const managed = { ...(running !== undefined && { manager: running }), ...(!isPublishOn && { isPublishOff: true }) }
   const direct = chosen === undefined ? await findDirectEndpoint(host, cluster, signal) : undefined
   if (direct !== undefined) {
     const balance = await findBalanceFact(host, cluster, signal)
@@ -67,7 +70,7 @@ export async function gatherFacts(
     sources: decided.map((item) => ({
       name: `${item.source.kind} ${sourceKey(item.source)}`,
       findings: findingsOf(item),
-      isPublishing: isPublishing(item),
+      isPublishing: isPublishOn && isPublishing(item),
     })),
     targets,
     addressFindings: chosen?.decision?.children.dns.findings ?? [],

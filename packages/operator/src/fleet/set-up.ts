@@ -4,6 +4,7 @@
  */
 import {
   type Client,
+  EndpointSlice,
   type Immutable,
   IngressClass,
   type Manager,
@@ -19,7 +20,6 @@ import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import { keepStoredVersions, loadBalancerCrds } from '../api/dns-load-balancer-crds.ts'
 import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import { DomainVerification } from '../api/domain-verification.ts'
-import { EndpointSlice } from '../api/endpoint-slice.ts'
 import { fleetCrds } from '../api/fleet-crds.ts'
 import { Gateway, GatewayClass } from '@seamark/kube/gateway-api'
 import { GlobalIngressPolicy } from '../api/global-ingress-policy.ts'

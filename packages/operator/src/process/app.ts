@@ -23,7 +23,7 @@ import { loadBalancerCrds } from '../api/dns-load-balancer-crds.ts'
 import { type MemberRegistry, setUpMembers } from '../clusters/member-registry.ts'
 import type { FleetOptions } from '../fleet/config.ts'
 import { setUpFleet } from '../fleet/set-up.ts'
-import { reportDeniedWatches } from './denied-watches.ts'
+import { reportDeniedWatches } from './reports/denied-watches.ts'
 import { limitHeapGrowth } from './heap-growth.ts'
 import { serverText } from '@seamark/dns'
 import { createProductMetrics, createRecordsMetrics, type RecordsMetrics, showPause } from '../metrics.ts'
@@ -39,10 +39,10 @@ import { setUpNameAdmission } from './name-admission.ts'
 import { judgedSources } from '../publish/decide/requested-names.ts'
 import { requestedBy } from '../records/sync/sources/dns-endpoint-source.ts'
 import { createKillSwitch, type KillSwitchControl, pausedUntil } from './kill-switch.ts'
-import { createNotices } from './notices.ts'
+import { createNotices } from './reports/notices.ts'
 import { addPeerCheck } from './peer-check.ts'
-import { isPauseEvent } from './pause-event.ts'
-import { addProcessReports } from './process-reports.ts'
+import { isPauseEvent } from './reports/pause-event.ts'
+import { addProcessReports } from './reports/process-reports.ts'
 import { SecondWriterGuard } from './second-writer-guard.ts'
 import { configMapGuardStore } from '../records/state/config-map-guard-store.ts'
 import { HELD_OBJECTS_STORE, heldObjectStore } from '../records/state/held-objects.ts'
@@ -64,6 +64,8 @@ interface RecordsOptions {
   readonly grants?: Grants
   /** In addition to those of the configuration: the embedded server of this process. */
   readonly providers?: readonly Provider[]
+  /** In [0, 1): spreads the calls of providers. @default Math.random */
+  readonly random?: () => number
 }
 
 interface DnsOptions {

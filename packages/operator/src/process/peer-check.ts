@@ -3,7 +3,7 @@
  * waits for the result and continues whatever it is.
  */
 import { type Manager, messageOf, untilAborted } from '@seamark/kube'
-import type { Notify } from './notices.ts'
+import type { Notify } from './reports/notices.ts'
 import { describePeer, findPeers, type PeerReport } from './peers.ts'
 
 export interface PeerCheck {

@@ -13,6 +13,7 @@ import { ownerKey } from './decide/child.ts'
 import type { SourceDecision, SourceDecider } from './decide/source-decision.ts'
 import { findFormerOwner } from './former-owner.ts'
 import type { MassGuard } from './guard/mass-guard.ts'
+import { confirmRetargets } from './guard/omitted-children.ts'
 import type { PublishOptions, SourceKind } from './options.ts'
 import { describePending } from './report/pending-steps.ts'
 import { conditionStatus, findHeldDns, type FindingHistory } from './report/report.ts'
@@ -59,8 +60,9 @@ export async function reconcile(kind: SourceKind, token: Kind, context: Context,
     if (isWriting) await report(decided, [held], context, shell)
     return requeue(BLOCKED_RETRY_MS)
   }
+  const isConfirmed = !isWriting || shell.guard === undefined || !shell.isRetargetGuarded()
   const result = isWriting
-    ? await act(decided, actDeps(token, context, shell))
+    ? await act(isConfirmed ? decided : await confirmRetargets(decided, context, shell), actDeps(token, context, shell))
     : { findings: reportPending(decided, context, shell), errors: [], afterMs: IDLE_RETRY_MS }
   const findings = [...decided.findings, ...result.findings]
   const reason =

@@ -15,10 +15,12 @@ export function isSourceChange(kind: SourceKind): (change: Change<Obj>) => boole
   return readsStatus ? () => true : anyOf(specChanged, labelsChanged, annotationsChanged)
 }
 
-/** A child's creation, its status and metadata of others cause no reconcile. */
+/**
+ * The status of a child and metadata of others cause no reconcile. One that is added and not written by this process was omitted by an
+ * earlier list, or another process made it.
+ */
 export function isChildChange(change: Change<Obj>): boolean {
-  if (change.type === 'added') return false
-  return change.type === 'deleted' || specChanged(change) || findOwner(change.old) !== findOwner(change.object)
+  return change.type !== 'updated' || specChanged(change) || findOwner(change.old) !== findOwner(change.object)
 }
 
 /** Records of a child became held or are no longer held: the condition of the source contains this. */

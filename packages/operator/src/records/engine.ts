@@ -52,6 +52,8 @@ export interface EngineOptions {
   readonly plans?: PlanStore
   readonly observer?: CallObserver
   readonly clock?: Clock
+  /** In [0, 1): spreads the calls of providers. @default Math.random */
+  readonly random?: () => number
 }
 
 export interface Target {
@@ -114,6 +116,7 @@ const ZONES_RETRY_MS = 60_000
 
 export function createEngine(options: EngineOptions): Engine {
   const { providers, owner, store, killSwitch, types, registry, limits = DEFAULT_LIMITS, clock = systemClock } = options
+  const { random } = options
   const observed = options.observer === undefined ? {} : { observer: options.observer }
   const limiters = new Map<string, AdaptiveLimiter>()
   const listings = new Map<Provider, ProviderCalls>()
@@ -123,7 +126,8 @@ export function createEngine(options: EngineOptions): Engine {
   const limiterOf = (provider: Provider): AdaptiveLimiter => {
     let limiter = limiters.get(provider.account)
     if (limiter === undefined) {
-      limiter = createLimiter({ perSecond: provider.capabilities.requestsPerSecond, clock })
+      const perSecond = provider.capabilities.requestsPerSecond
+      limiter = createLimiter({ perSecond, clock, ...(random !== undefined && { random }) })
       limiters.set(provider.account, limiter)
     }
     return limiter

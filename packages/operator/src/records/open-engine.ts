@@ -33,6 +33,8 @@ export interface OpenEngineOptions {
   /** Additional providers, for instance the embedded server of this process. */
   readonly providers?: readonly Provider[]
   readonly clock?: Clock
+  /** In [0, 1). @default Math.random */
+  readonly random?: () => number
 }
 
 export interface OpenedEngine {
@@ -63,6 +65,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
     ...(options.observer !== undefined && { observer: options.observer }),
     ...(registry !== undefined && { registry }),
     ...(options.clock !== undefined && { clock: options.clock }),
+    ...(options.random !== undefined && { random: options.random }),
   })
   return { engine, owner, registry }
 }

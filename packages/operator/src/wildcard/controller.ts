@@ -13,7 +13,7 @@ import { CLUSTER_LABEL, localRegistration, type Registration } from '../clusters
 import type { Finding } from '../finding.ts'
 import type { ProductMetrics } from '../metrics.ts'
 import { WILDCARD_FIELD_MANAGER } from '../process/field-manager.ts'
-import type { Notify } from '../process/notices.ts'
+import type { Notify } from '../process/reports/notices.ts'
 import type { SecondWriterGuard, StoppedWrite } from '../process/second-writer-guard.ts'
 import { type ClusterDecision, type ClusterFacts, type DampingState, decideCluster } from './cluster-decision.ts'
 import { NODE_CACHE_LIMITS } from './limits.ts'

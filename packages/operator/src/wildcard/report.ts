@@ -12,7 +12,7 @@ import { supportsConditions } from '../api/condition-support.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { type Finding, note } from '../finding.ts'
 import type { Registration } from '../clusters/registry.ts'
-import type { Notify } from '../process/notices.ts'
+import type { Notify } from '../process/reports/notices.ts'
 import { type Reason, REASONS } from '../reasons.ts'
 
 /** False while the wildcard does not follow the nodes of its cluster; absent otherwise. */

@@ -142,6 +142,16 @@ describe('ports of a Gateway', () => {
     }
   })
 
+  it('are shared by Gateways that use them with the same protocol', () => {
+    const listeners = [listener('http', 80), listener('alt', 8_081)]
+    const result = run(MAIN, gateway('a/gw', listeners), gateway('b/gw', listeners))
+    expect([acceptedOf(result, 'a/gw'), acceptedOf(result, 'b/gw')]).toEqual([
+      ['http', 'alt'],
+      ['http', 'alt'],
+    ])
+    expect(result.ports.map(({ gateway: key, id }) => `${key} ${id}`)).toEqual(['a/gw http:8081', 'b/gw http:8081'])
+  })
+
   it('are in the Location of redirects that name neither port nor scheme', () => {
     const redirectTo = (requestRedirect: object) => {
       const rules = [{ filters: [{ type: 'RequestRedirect', requestRedirect }] }]

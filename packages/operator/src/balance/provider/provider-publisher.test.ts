@@ -1,16 +1,12 @@
 /** The publisher of `seamark dnslb` on zones of our own DNS server: answer policies are written, read back and removed. */
 import { createDnsServer, createRRset, createZone, type DnsServer, fqdn } from '@seamark/dns'
-import { createLogger, systemClock } from '@seamark/kube'
 import { afterEach, describe, expect, it } from 'vitest'
-import { createDnsWriter } from '../../dnslb/dns-writer.ts'
-import { createProviderTypes } from '../../dnslb/provider-types.ts'
+import { dnsWriterFixture, loadBalancerFixture } from '../../../testing/dns-writer-fixture.ts'
 import { embeddedProvider } from '../../providers/embedded.ts'
 import { memoryProvider } from '../../providers/memory.ts'
 import type { Provider } from '../../providers/provider.ts'
-import { memoryGuardStore } from '../../records/state/guard-state.ts'
 import { POLICY_SET_TYPE } from '../../rrset/answer-policy.ts'
 import { AnswerShares, type BalancedSet } from '../decide/answer-shares.ts'
-import { BALANCE_DEFAULTS, readLoadBalancer } from '../load-balancer.ts'
 
 const ORIGIN = fqdn('example.test.')
 const NAME = 'shop.example.test.'
@@ -30,28 +26,8 @@ async function startServer(): Promise<DnsServer> {
 }
 
 async function publisherOn(provider: Provider) {
-  const log = createLogger({ level: 'silent' })
-  const { publisher } = await createDnsWriter({
-    identity: 'ring',
-    defaults: BALANCE_DEFAULTS,
-    providers: { staticTypes: [] },
-    types: createProviderTypes(),
-    env: {},
-    extraProviders: [provider],
-    store: memoryGuardStore(),
-    isDryRun: false,
-    clock: systemClock,
-    log,
-    claimedNames: async () => new Set(),
-    isReady: () => true,
-  })
-  const loadBalancer = { metadata: { namespace: 'web', name: 'shop' }, spec: { DNSName: 'shop.example.test' } }
-  const read = readLoadBalancer(loadBalancer, BALANCE_DEFAULTS)
-  if (!('settings' in read)) throw new Error(read.message)
-  const { settings } = read
-  const context = { clock: systemClock, signal: new AbortController().signal, log } as unknown as Parameters<
-    typeof publisher.observe
-  >[2]
+  const { publisher, context } = await dnsWriterFixture(provider)
+  const { loadBalancer, settings } = loadBalancerFixture('shop')
   return {
     observe: async () => publisher.observe(loadBalancer, settings, context),
     publish: async (sets: readonly BalancedSet[]) =>

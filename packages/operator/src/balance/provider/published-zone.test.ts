@@ -1,58 +1,34 @@
 /** Many load balancers of one zone that change at the same time: what they cost, and that none affects another. */
-import { createLogger, systemClock } from '@seamark/kube'
 import { describe, expect, it } from 'vitest'
-import { createDnsWriter } from '../../dnslb/dns-writer.ts'
-import { createProviderTypes } from '../../dnslb/provider-types.ts'
+import { dnsWriterFixture, loadBalancerFixture } from '../../../testing/dns-writer-fixture.ts'
 import { type MemoryProvider, memoryProvider } from '../../providers/memory.ts'
 import { type GuardStore, memoryGuardStore } from '../../records/state/guard-state.ts'
-import { BALANCE_DEFAULTS, readLoadBalancer } from '../load-balancer.ts'
 
 const ZONE = 'example.test.'
-const log = createLogger({ level: 'silent' })
 const labels = (count: number) => Array.from({ length: count }, (_, index) => `lb-${index}`)
 
 /** A process of `seamark dnslb`; `provider` and `store` can be shared by two of them. */
 async function startProcess(provider: MemoryProvider, store: GuardStore = memoryGuardStore()) {
   let lists = 0
   const known = new Set<string>()
-  const { publisher } = await createDnsWriter({
-    identity: 'ring',
-    defaults: BALANCE_DEFAULTS,
-    providers: { staticTypes: [] },
-    types: createProviderTypes(),
-    env: {},
-    extraProviders: [provider],
+  const { publisher, context } = await dnsWriterFixture(provider, {
     store,
-    isDryRun: false,
-    clock: systemClock,
-    log,
     async claimedNames() {
       lists++
       return new Set()
     },
     knownNames: () => known,
-    isReady: () => true,
   })
-  const context = { clock: systemClock, signal: new AbortController().signal, log } as unknown as Parameters<
-    typeof publisher.observe
-  >[2]
-  const parts = (label: string) => {
-    const spec = { DNSName: `${label}.example.test` }
-    const loadBalancer = { metadata: { namespace: 'web', name: label }, spec }
-    const read = readLoadBalancer(loadBalancer, BALANCE_DEFAULTS)
-    if (!('settings' in read)) throw new Error(read.message)
-    return { loadBalancer, settings: read.settings }
-  }
   return {
     lists: () => lists,
     known,
     sweep: async () => publisher.sweep('all', context.signal),
     async observe(label: string) {
-      const { loadBalancer, settings } = parts(label)
+      const { loadBalancer, settings } = loadBalancerFixture(label)
       return publisher.observe(loadBalancer, settings, context)
     },
     async publish(label: string, ...values: string[]) {
-      const { loadBalancer, settings } = parts(label)
+      const { loadBalancer, settings } = loadBalancerFixture(label)
       const sets = values.length === 0 ? [] : [{ name: settings.recordName, type: 'A', ttl: 30, values }]
       return publisher.publish({ loadBalancer, settings, sets, cnames: [] }, context)
     },

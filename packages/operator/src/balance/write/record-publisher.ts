@@ -34,6 +34,8 @@ interface PublishRequest {
   readonly cnames: readonly string[]
 }
 
+type Desired = ReturnType<typeof recordsObject>
+
 /** The part of a reconcile context that publishers use. */
 type PublishContext = Pick<Context, 'get' | 'apply' | 'delete' | 'clock' | 'signal' | 'log'>
 
@@ -44,7 +46,8 @@ export interface RecordPublisher {
     context: PublishContext,
   ): Promise<PublishedFact>
   /**
-   * Rejects with the error of the API server or the DNS service. `skipped`: a dry run, nothing was sent; a stopped write: another
+   * Rejects with the error of the API server or the DNS service; with Conflict if the records of the cache no longer exist on the
+   * server, as after the deletion of their load balancer. `skipped`: a dry run, nothing was sent; a stopped write: another
    * client undoes it.
    */
   publish(request: PublishRequest, context: PublishContext): Promise<'published' | 'skipped' | StoppedWrite>
@@ -85,7 +88,7 @@ export function dnsEndpointPublisher({
       const desired = sets.length > 0 ? withController(recordsObject(loadBalancer, sets), loadBalancer) : undefined
       const write = { kind: DNSEndpoint, key, desired, live, loadBalancer: keyOf(loadBalancer) }
       const stopped = await writeGuarded(guard, write, async () => {
-        if (desired !== undefined) await context.apply(DNSEndpoint, desired)
+        if (desired !== undefined) await context.apply(DNSEndpoint, withIdentity(desired, live))
         else if (live !== undefined) await context.delete(DNSEndpoint, live)
       })
       return stopped ?? 'published'
@@ -93,4 +96,10 @@ export function dnsEndpointPublisher({
     // The garbage collector deletes the DNSEndpoint with its owner.
     forget: async () => undefined,
   }
+}
+
+/** An object that exists is changed and never created again: with its UID the server refuses to apply an object that it lacks. */
+function withIdentity(desired: Desired, live: Immutable<DNSEndpoint> | undefined): Desired {
+  const uid = live?.metadata.uid
+  return uid === undefined ? desired : { ...desired, metadata: { ...desired.metadata, uid } }
 }

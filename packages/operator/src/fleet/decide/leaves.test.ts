@@ -72,6 +72,27 @@ it('takes the deadline of the cluster that drains', () => {
   expect(reasonOf({ ...long, drainDeadlines: new Map([['us1', NOW]]) })).toBe('DrainDeadlineReached')
 })
 
+it('waits for twice the highest TTL of the hour before the withdrawal, also when that hour ends during the wait', () => {
+  const formerTtls = [{ ttlSeconds: 7200, replacedAt: '2026-01-01T00:09:00Z' }]
+  const us1 = (drainStartedAt: string) =>
+    leafOf('us1', US1, { phase: 'Draining', drainStartedAt }, { dns: 'absent', isWithdrawn: true })
+  const decide = (drainStartedAt: string, nowMs: number, ttls: LeavesFacts['ttls']) =>
+    decideLeaves(facts(us1(drainStartedAt), undefined, { ttls, nowMs })).get('us1')
+  const lowered = [{ ttlSeconds: 30, formerTtls }]
+  const soon = '2026-01-01T00:09:30Z'
+  const soonMs = Date.parse(soon)
+  const fullMs = soonMs + 2 * 7200_000
+  expect(decide(soon, NOW, lowered)).toMatchObject({ reason: 'DrainWait', againAtMs: fullMs })
+  expect(decide(soon, fullMs - 1, lowered)).toMatchObject({ reason: 'DrainWait', againAtMs: fullMs })
+  expect(decide(soon, fullMs, lowered)).toMatchObject({ reason: 'DrainCompleted' })
+  // Another root that shares the host had it.
+  expect(decide(soon, NOW, [{ ttlSeconds: 30 }, ...lowered])).toMatchObject({ againAtMs: fullMs })
+  expect(decide(soon, NOW, [{ ttlSeconds: 30 }])).toMatchObject({ againAtMs: soonMs + 60_000 })
+  // Withdrawn more than an hour after the TTL was lowered.
+  const late = '2026-01-01T01:09:01Z'
+  expect(decide(late, Date.parse(late), lowered)).toMatchObject({ againAtMs: Date.parse(late) + 60_000 })
+})
+
 const answersOf = (...servers: (readonly string[] | undefined)[]): HostAnswers[] => [
   {
     host: 'shop.test',
@@ -86,6 +107,7 @@ const answersOf = (...servers: (readonly string[] | undefined)[]): HostAnswers[]
 function facts(us1: ObservedLeaf, answers: readonly HostAnswers[] | undefined, changes: Partial<LeavesFacts> = {}) {
   return {
     spec,
+    ttls: [changes.spec ?? spec],
     lifecycles: new Map([
       ['eu1', 'Active' as const],
       ['us1', 'Draining' as const],

@@ -8,10 +8,13 @@ import type { LeafObservation } from '../reconcile/leaf-observation.ts'
 import type { SyncResult } from '../members/sync-results.ts'
 import { type HostAnswers, isAnsweredEverywhere, type Presence, presenceOf, silentServers } from './dns-presence.ts'
 import { decideLeaf, isServing, type LeafDecision, type LeafFacts, type LeafTiming } from './leaf-phase.ts'
+import { highestTtlSeconds, type TtlHistory } from './published-ttl.ts'
 import type { LeafSummary } from './status.ts'
 
 export interface LeavesFacts {
   readonly spec: Immutable<GlobalIngressSpec>
+  /** TTLs of all roots that publish the hosts: this one, and those that share a host with it. */
+  readonly ttls: readonly TtlHistory[]
   /** The plan for each cluster; one without an entry drains. */
   readonly lifecycles: ReadonlyMap<string, LeafFacts['lifecycle']>
   readonly leaves: ReadonlyMap<string, ObservedLeaf>
@@ -63,10 +66,13 @@ export function needsAnswers({ leaves, lifecycles, spec }: LeavesFacts, isVerifi
 function factsOf(
   cluster: string,
   { leaf, seen }: ObservedLeaf,
-  { spec, lifecycles, answers, hasDns, drainDeadlines, nowMs }: LeavesFacts,
+  { spec, ttls, lifecycles, answers, hasDns, drainDeadlines, nowMs }: LeavesFacts,
 ): Omit<LeafFacts, 'othersServing' | 'isReplacementAnswered'> {
   const { status, metadata } = leaf
   const isDeleting = metadata.deletionTimestamp !== undefined
+  const drainStartedMs = pastTime(status?.drainStartedAt, nowMs)
+  // Relative to the withdrawal and not to now: a wait of hours must not become shorter while it lasts.
+  const ttlSeconds = hasDns ? highestTtlSeconds(ttls, drainStartedMs ?? nowMs) : 0
   return {
     phase: status?.phase ?? 'Pending',
     phaseSinceMs: pastTime(status?.phaseSince, nowMs) ?? nowMs,
@@ -79,16 +85,17 @@ function factsOf(
     isProbeRequired: spec.isProbeRequired && hasDns,
     dns: dnsOf(seen, answers),
     isWithdrawn: seen.isWithdrawn,
-    drainStartedMs: pastTime(status?.drainStartedAt, nowMs),
+    drainStartedMs,
     drainDeadlineMs: drainDeadlines.get(cluster),
     nowMs,
-    timing: timingOf(spec, hasDns),
+    timing: timingOf(spec, ttlSeconds),
   }
 }
 
-function timingOf(spec: Immutable<GlobalIngressSpec>, hasDns: boolean): LeafTiming {
+/** `ttlSeconds`: the highest that an answer with the leaf may have. */
+function timingOf(spec: Immutable<GlobalIngressSpec>, ttlSeconds: number): LeafTiming {
   // Resolvers may have cached an answer for one TTL when it was withdrawn, and their clients for another.
-  const cacheMs = hasDns ? 2 * spec.ttlSeconds * 1000 : 0
+  const cacheMs = 2 * ttlSeconds * 1000
   return {
     warmMs: WARM_MS,
     debounceMs: DEBOUNCE_MS,

@@ -14,6 +14,7 @@ import type { Reason } from '../../reasons.ts'
 import { ADOPT_ANNOTATION, leafName, managedHost } from '../names.ts'
 import type { RootKind } from '../roots/root-kind.ts'
 import { type BackendFact, type ClusterFact, type PlacementDecision, placeRoot } from './placement.ts'
+import { rememberTtl } from './published-ttl.ts'
 import { type RenderCache, renderLeaf } from './render.ts'
 import { isConditionTrue } from '@seamark/kube'
 
@@ -34,6 +35,8 @@ export interface PlanFacts<T extends Obj> {
   readonly hubUid: string
   /** A leaf is admitted and not known to be down. */
   readonly canPublish: boolean
+  /** Wall clock, ms. */
+  readonly nowMs: number
 }
 
 interface PlannedLeaf {
@@ -127,7 +130,7 @@ export function planRoot<T extends Obj>(facts: PlanFacts<T>): RootPlan {
 }
 
 function specOf<T extends Obj>(
-  { root, kind, policy, ownedHosts, clusters, previous, canPublish }: PlanFacts<T>,
+  { root, kind, policy, ownedHosts, clusters, previous, canPublish, nowMs }: PlanFacts<T>,
   placement: PlacementDecision,
   planned: readonly PlannedLeaf[],
   managed: ReadonlyMap<string, string>,
@@ -135,6 +138,9 @@ function specOf<T extends Obj>(
   const { traffic, migration } = policy
   const byName = new Map(clusters.map((cluster) => [cluster.metadata.name ?? '', cluster]))
   const order = traffic.order ?? []
+  // Once published it stays: health changes the answer, not whether there is one.
+  const published = ownedHosts.length > 0 && (previous?.published === true || canPublish)
+  const formerTtls = rememberTtl(previous, { ttlSeconds: traffic.ttlSeconds, published }, nowMs)
   const withLeaf = new Set(planned.map(({ cluster }) => cluster))
   return {
     rootRef: {
@@ -163,6 +169,7 @@ function specOf<T extends Obj>(
     strategy: traffic.strategy,
     failback: traffic.failback,
     ttlSeconds: traffic.ttlSeconds,
+    ...(formerTtls !== undefined && { formerTtls }),
     onAllUnhealthy: traffic.onAllUnhealthy,
     health: healthOf(policy, kind.usesTls(root)),
     isProbeRequired: policy.health !== undefined,
@@ -170,8 +177,7 @@ function specOf<T extends Obj>(
     minHoldSeconds: migration.minHoldSeconds,
     propagationTimeoutSeconds: migration.propagationTimeoutSeconds,
     statusMode: policy.statusMode,
-    // Once published it stays: health changes the answer, not whether there is one.
-    published: ownedHosts.length > 0 && (previous?.published === true || canPublish),
+    published,
   }
 }
 

@@ -1,7 +1,6 @@
-import type { Manager } from '@seamark/kube'
+import { EndpointSlice, type Manager } from '@seamark/kube'
 import { memoryCluster } from '@seamark/kube/testing'
 import { expect, it } from 'vitest'
-import { EndpointSlice } from '../../api/endpoint-slice.ts'
 import { MemberViews, trimSlice } from './member-view.ts'
 
 const slice = (service: string, name: string, ready: readonly boolean[]): EndpointSlice =>

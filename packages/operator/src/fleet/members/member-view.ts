@@ -1,14 +1,23 @@
 /**
  * What is known about a member cluster, from its caches. `unknown` when it cannot be read: unknown is not empty.
  */
-import { type Cluster, type Index, type Kind, type Manager, NotSynced, type Obj, Service } from '@seamark/kube'
+import {
+  type Cluster,
+  EndpointSlice,
+  type Index,
+  type Kind,
+  type Manager,
+  NotSynced,
+  type Obj,
+  Service,
+} from '@seamark/kube'
 import type { Immutable, Key, Stored } from '@seamark/kube/object'
-import { countReady, EndpointSlice, SERVICE_NAME_LABEL } from '../../api/endpoint-slice.ts'
 import { Gateway } from '@seamark/kube/gateway-api'
 import type { LeafAddress } from '../../api/leaf-ingress.ts'
 import type { MemberRegistry } from '../../clusters/member-registry.ts'
 import type { BackendFact } from '../decide/placement.ts'
 import { readAddress } from '../roots/ingress.ts'
+import { countReady, SERVICE_NAME_LABEL } from './ready-endpoints.ts'
 
 /** On a trimmed EndpointSlice: the number of ready endpoints. */
 const READY_ANNOTATION = 'seamark.io/ready'

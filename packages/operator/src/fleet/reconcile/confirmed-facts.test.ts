@@ -3,24 +3,26 @@ import { memoryCluster, type MemoryCluster } from '@seamark/kube/testing'
 import { describe, expect, it } from 'vitest'
 import { Cluster } from '../../api/cluster.ts'
 import { DEFAULT_POLICY, GlobalIngressPolicy } from '../../api/global-ingress-policy.ts'
-import type { GlobalIngress } from '../../api/global-ingress.ts'
+import { GlobalIngress } from '../../api/global-ingress.ts'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
 import type { MemberViews } from '../members/member-view.ts'
+import { globalIngressName, SUMMARY_ANNOTATION } from '../names.ts'
 import {
   confirmBackends,
   confirmClusters,
   confirmDefaultPolicy,
+  confirmGlobal,
   confirmLeaves,
   confirmPolicies,
   confirmRemotes,
 } from './confirmed-facts.ts'
 
 /** A server, and a cache that has nothing of it: as after a list that was short. */
-function shortView(): { server: MemoryCluster; ctx: Context } {
+function shortView(): { server: MemoryCluster; ctx: Context & Pick<MemoryCluster, 'informers'> } {
   const server = memoryCluster()
   const { informers, log } = memoryCluster()
-  const ctx = { ...informers, client: server.client, log, signal: AbortSignal.any([]) }
-  return { server, ctx: ctx as unknown as Context }
+  const ctx = { ...informers, informers, client: server.client, log, signal: AbortSignal.any([]) }
+  return { server, ctx: ctx as unknown as Context & Pick<MemoryCluster, 'informers'> }
 }
 
 const policy = (namespace: string, name: string): GlobalIngressPolicy => ({
@@ -67,6 +69,23 @@ describe('what the cache has lost and the server has', () => {
     expect(await confirmDefaultPolicy('manager/default', 'annotations', ctx)).toBeUndefined()
     server.remove(GlobalIngressPolicy, 'manager/default')
     expect(await confirmDefaultPolicy('manager/default', used, ctx)).toBeUndefined()
+  })
+
+  it('still counts: the GlobalIngress of a root, with the TTLs that were published', async () => {
+    const { server, ctx } = shortView()
+    const globalByRoot = ctx.informers.index(GlobalIngress, 'root', () => ['u1'])
+    const metadata = { namespace: 'shop', name: 'web', uid: 'u1' }
+    const find = async (annotations: Record<string, string>) =>
+      confirmGlobal({ kind: Ingress }, { metadata: { ...metadata, annotations } }, { globalByRoot }, ctx)
+    const before = { [SUMMARY_ANNOTATION]: 'ready 1/1' }
+    expect(await find(before)).toBeUndefined()
+    const name = globalIngressName('Ingress', 'web', 'u1')
+    const formerTtls = [{ ttlSeconds: 3600, replacedAt: '2026-01-01T00:00:00Z' }]
+    const spec = { ttlSeconds: 30, formerTtls } as GlobalIngress['spec']
+    server.put(GlobalIngress, { metadata: { namespace: 'shop', name }, spec })
+    expect((await find(before))?.spec).toEqual(spec)
+    // A root that was never reported has none.
+    expect(await find({})).toBeUndefined()
   })
 
   it('still counts: the leaves that the last status names', async () => {

@@ -8,12 +8,13 @@ import { type Context, messageOf, Service } from '@seamark/kube'
 import { type Immutable, keyOf, type Key, type Kind, type Obj, type Stored } from '@seamark/kube/object'
 import { Cluster } from '../../api/cluster.ts'
 import { GlobalIngressPolicy } from '../../api/global-ingress-policy.ts'
-import type { GlobalIngress } from '../../api/global-ingress.ts'
+import { GlobalIngress } from '../../api/global-ingress.ts'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
 import type { BackendFact } from '../decide/placement.ts'
 import type { MemberViews } from '../members/member-view.ts'
-import { leafName, ROOT_UID_LABEL } from '../names.ts'
+import { globalIngressName, leafName, ROOT_UID_LABEL, SUMMARY_ANNOTATION } from '../names.ts'
 import type { Manifest, RootKind } from '../roots/root-kind.ts'
+import type { RootIndexes } from './root-indexes.ts'
 import { ROOT_KINDS } from '../roots/root-kinds.ts'
 
 type Leaves = ReadonlyMap<string, Immutable<LeafIngress>>
@@ -97,6 +98,21 @@ export async function confirmRemotes(leaves: Leaves, views: MemberViews, ctx: Co
     const id = `${name} ${kind.kind} ${key}`
     return confirmed.has(id) ? confirmed.get(id) : views.find(name, kind, key)
   }
+}
+
+/**
+ * The GlobalIngress of a root. If the cache lacks that of a root whose summary was written before, it is read, because it has the
+ * TTLs that were published.
+ */
+export async function confirmGlobal(
+  { kind }: Pick<RootKind, 'kind'>,
+  { metadata: { namespace = '', name = '', uid = '', annotations } }: Immutable<Obj>,
+  { globalByRoot }: Pick<RootIndexes, 'globalByRoot'>,
+  ctx: Context,
+): Promise<Immutable<GlobalIngress> | undefined> {
+  const cached = ctx.by(globalByRoot, uid)[0]
+  if (cached !== undefined || annotations?.[SUMMARY_ANNOTATION] === undefined) return cached
+  return ctx.client.find(GlobalIngress, `${namespace}/${globalIngressName(kind.kind, name, uid)}`)
 }
 
 /** Policies of a namespace, with the one that the root had even if the cache has lost it. `used`: as status.policy has it. */

@@ -13,6 +13,8 @@ type RootSelection = 'class' | 'all'
 type ClassRef = { readonly ingressClass: string | undefined } | { readonly gateway: Key }
 
 const DEFAULT_CLASS = 'ingressclass.kubernetes.io/is-default-class'
+/** Names a class as `spec.ingressClassName` does; an Ingress with it has no default class. */
+const CLASS_ANNOTATION = 'kubernetes.io/ingress.class'
 
 /** Reads only caches. */
 export function isRoot(
@@ -50,12 +52,16 @@ function selectByObject(
   if (object.metadata.labels?.[MANAGED_LABEL] === 'true') return false
   switch (name) {
     case 'Ingress':
-      return roots === 'all' || [{ ingressClass: (object as Immutable<Ingress>).spec?.ingressClassName }]
+      return roots === 'all' || [{ ingressClass: classNameOf(object) }]
     case 'HTTPRoute':
       return gatewaysOf(object)
     default:
       return object.metadata.labels?.[GLOBAL_LABEL] === 'true'
   }
+}
+
+function classNameOf({ spec, metadata }: Immutable<Ingress>): string | undefined {
+  return spec?.ingressClassName ?? metadata.annotations?.[CLASS_ANNOTATION]
 }
 
 function gatewaysOf({ spec, metadata }: Immutable<HTTPRoute>): ClassRef[] {
@@ -71,7 +77,7 @@ function controllerInCache(ref: ClassRef, cache: Pick<Reader, 'get' | 'list'>): 
   }
   const found =
     ref.ingressClass === undefined
-      ? cache.list(IngressClass).find(isDefaultClass)
+      ? findDefaultClass(cache.list(IngressClass))
       : cache.get(IngressClass, ref.ingressClass)
   return found?.spec?.controller
 }
@@ -83,11 +89,18 @@ async function controllerOnServer(ref: ClassRef, client: Pick<Client, 'find' | '
   }
   const found =
     ref.ingressClass === undefined
-      ? (await client.list(IngressClass)).items.find(isDefaultClass)
+      ? findDefaultClass((await client.list(IngressClass)).items)
       : await client.find(IngressClass, ref.ingressClass)
   return found?.spec?.controller
 }
 
-function isDefaultClass({ metadata }: Immutable<IngressClass>): boolean {
-  return metadata.annotations?.[DEFAULT_CLASS] === 'true'
+/** The class created last if several are marked, then the first by name: as the admission plugin DefaultIngressClass. */
+function findDefaultClass(classes: readonly Immutable<IngressClass>[]): Immutable<IngressClass> | undefined {
+  return classes.filter(({ metadata }) => metadata.annotations?.[DEFAULT_CLASS] === 'true').toSorted(compareNewest)[0]
+}
+
+function compareNewest({ metadata: a }: Immutable<IngressClass>, { metadata: b }: Immutable<IngressClass>): number {
+  const [aTime, bTime] = [a.creationTimestamp ?? '', b.creationTimestamp ?? '']
+  if (aTime !== bTime) return aTime > bTime ? -1 : 1
+  return (a.name ?? '') < (b.name ?? '') ? -1 : 1
 }

@@ -4,7 +4,7 @@ import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
 import { Cluster } from '../../api/cluster.ts'
 import type { GlobalIngress } from '../../api/global-ingress.ts'
 import type { ClaimedHosts } from '../claims.ts'
-import { confirmBackends, confirmClusters, confirmLeaves, confirmRemotes } from './confirmed-facts.ts'
+import { confirmBackends, confirmClusters, confirmGlobal, confirmLeaves, confirmRemotes } from './confirmed-facts.ts'
 import type { FleetOptions } from '../config.ts'
 import { drainDeadlineMs } from '../decide/cluster-status.ts'
 import type { ObservedLeaf } from '../decide/leaves.ts'
@@ -48,7 +48,7 @@ export async function startPass(
   ctx: Context,
 ): Promise<RootPass> {
   const { namespace = '', uid = '' } = root.metadata
-  const [before] = ctx.by(indexes.globalByRoot, uid)
+  const before = await confirmGlobal(kind, root, indexes, ctx)
   const stored = await confirmLeaves(kind, root, ctx.by(indexes.leavesByRoot, uid), before, ctx)
   const services = kind.backendsOf(root)
   const findRemote = await confirmRemotes(stored, views, ctx)
@@ -76,6 +76,7 @@ export async function startPass(
     hubId: options.hubId || hub,
     hubUid: hub,
     allowedAnnotations: options.leafAnnotations,
+    nowMs: ctx.clock.now(),
     canPublish:
       options.dns && [...leaves.values()].some(({ seen }) => seen.isAdmitted === true && seen.endpointsReady !== 0),
   })

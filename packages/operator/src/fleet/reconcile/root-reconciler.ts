@@ -24,7 +24,7 @@ import { type RootPass, type RootPassDeps, startPass } from './root-pass.ts'
 import { reportRoot } from './root-report.ts'
 import { refuseRoot } from './root-status.ts'
 import type { RootKind } from '../roots/root-kind.ts'
-import { isLedByOther, sharedClusters, unsharedHosts } from './shared-hosts.ts'
+import { isLedByOther, sharedClusters, ttlsOf, unsharedHosts } from './shared-hosts.ts'
 import type { Teardown } from './teardown.ts'
 
 export interface RootReconcilerDeps extends RootPassDeps {
@@ -90,8 +90,11 @@ export class RootReconciler {
     const { options, dns, metrics, teardown, indexes, views } = this.#deps
     const nowMs = ctx.clock.now()
     const isVerified = isConditionTrue(global.status?.conditions, 'DNSPublished')
+    const uid = root.metadata.uid ?? ''
+    const ownersOf = (host: string): readonly string[] => claimed.owners.get(host) ?? []
     const unasked: LeavesFacts = {
       spec: plan.spec,
+      ttls: ttlsOf(plan.spec, uid, ownersOf, indexes, ctx),
       lifecycles: new Map(plan.leaves.map(({ cluster, spec }) => [cluster, spec.lifecycle])),
       leaves,
       drainDeadlines: pass.drainDeadlines,
@@ -99,8 +102,6 @@ export class RootReconciler {
       hasDns: options.dns,
       nowMs,
     }
-    const uid = root.metadata.uid ?? ''
-    const ownersOf = (host: string): readonly string[] => claimed.owners.get(host) ?? []
     const hosts = unsharedHosts(plan.spec, uid, ownersOf)
     const isAsked = dns !== undefined && options.dns && hosts.length > 0 && needsAnswers(unasked, isVerified)
     const facts = isAsked ? { ...unasked, answers: await dns.ask(hosts, ctx.signal) } : unasked

@@ -2,12 +2,12 @@
  * Which roots to reconcile when something changes on a member: a leaf, a Service, its endpoints, a Gateway, or the contact
  * with the whole cluster.
  */
-import { type Immutable, type Index, type Manager, type Obj, Service } from '@seamark/kube'
+import { EndpointSlice, type Immutable, type Index, type Manager, type Obj, Service } from '@seamark/kube'
 import { Gateway } from '@seamark/kube/gateway-api'
 import { keyOf } from '@seamark/kube/object'
-import { EndpointSlice, SERVICE_NAME_LABEL } from '../../api/endpoint-slice.ts'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
 import { BACKEND_CACHE_LIMITS, LEAF_CACHE_LIMITS } from '../members/limits.ts'
+import { SERVICE_NAME_LABEL } from '../members/ready-endpoints.ts'
 import type { SyncResults } from '../members/sync-results.ts'
 import { LEAF_ANNOTATION, MANAGED_LABEL, ROOT_ANNOTATION, ROOT_KIND_LABEL } from '../names.ts'
 import type { RootKind } from '../roots/root-kind.ts'

@@ -2,6 +2,7 @@
 import type { Context } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
 import type { GlobalIngressSpec } from '../../api/global-ingress.ts'
+import type { TtlHistory } from '../decide/published-ttl.ts'
 import type { RootIndexes } from './root-indexes.ts'
 
 /** Clusters on which every other owner of a host serves; undefined: there is no other owner. */
@@ -18,6 +19,22 @@ export function sharedClusters(
     return new Set(active.map(({ spec }) => spec.cluster))
   })
   return new Set([...(serving[0] ?? [])].filter((cluster) => serving.every((clusters) => clusters.has(cluster))))
+}
+
+/**
+ * The TTLs of a root and of those that share a host with it: the first owner of a host decides its TTL, and an owner that was
+ * first before may have had a higher one.
+ */
+export function ttlsOf(
+  spec: Immutable<GlobalIngressSpec>,
+  uid: string,
+  ownersOf: (host: string) => readonly string[],
+  { globalByRoot }: Pick<RootIndexes, 'globalByRoot'>,
+  ctx: Pick<Context, 'by'>,
+): readonly TtlHistory[] {
+  const others = new Set(spec.hosts.flatMap(({ host }) => ownersOf(host)))
+  others.delete(uid)
+  return [spec, ...[...others].flatMap((owner) => ctx.by(globalByRoot, owner).map((global) => global.spec))]
 }
 
 /** Whether the DNS objects of a host belong to another owner: the first one writes them. */

@@ -26,6 +26,7 @@ import type { MemberRegistry } from '../../clusters/member-registry.ts'
 import type { Claims } from '../claims.ts'
 import { presenceOf, silentServers } from '../decide/dns-presence.ts'
 import { addOrphans } from '../decide/orphans.ts'
+import { highestTtlSeconds } from '../decide/published-ttl.ts'
 import type { AuthoritativeDns } from '../dns/authoritative-dns.ts'
 import type { MemberViews } from '../members/member-view.ts'
 import {
@@ -38,7 +39,7 @@ import {
 } from '../names.ts'
 import type { RootIndexes } from './root-indexes.ts'
 import type { RootKind } from '../roots/root-kind.ts'
-import { unsharedHosts } from './shared-hosts.ts'
+import { ttlsOf, unsharedHosts } from './shared-hosts.ts'
 import type { SyncResults } from '../members/sync-results.ts'
 
 export interface TeardownDeps {
@@ -103,8 +104,10 @@ export class Teardown {
       const stored = { apiVersion: apiVersionOf(GlobalIngress), kind: GlobalIngress.kind, ...global }
       await ctx.status(stored, { ...(global.status as NonNullable<GlobalIngress['status']>), withdrawnAt })
     }
-    const waitMs = global.spec.published && !isImmediate ? 2 * global.spec.ttlSeconds * 1000 : 0
-    const leftMs = Date.parse(withdrawnAt) + waitMs - ctx.clock.now()
+    const withdrawnMs = Date.parse(withdrawnAt)
+    const ttls = ttlsOf(global.spec, uid, (host) => claims.ownersOf(host, ctx), indexes, ctx)
+    const waitMs = global.spec.published && !isImmediate ? 2 * highestTtlSeconds(ttls, withdrawnMs) * 1000 : 0
+    const leftMs = withdrawnMs + waitMs - ctx.clock.now()
     if (leftMs > 0) return requeue(leftMs)
     let againAtMs = Number.POSITIVE_INFINITY
     const leaves = ctx.by(indexes.leavesByRoot, uid)

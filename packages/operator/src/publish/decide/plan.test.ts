@@ -97,6 +97,16 @@ describe('the plan of a source', () => {
     ).toEqual(['add-finalizer', 'apply DNSEndpoint dns/ns-foo'])
   })
 
+  it('adds the finalizer also before a child in another namespace is deleted: the guard may hold the deletion', () => {
+    const changes = { prune: true, allowedDnsNamespaces: ['dns'] }
+    const objects = dns('dns', 'ns-foo') ?? []
+    const wanted = ['add-finalizer', 'apply DNSEndpoint ns/foo', 'delete DNSEndpoint dns/ns-foo']
+    const finalized: Modifier = ({ metadata }) => void (metadata.finalizers = [FINALIZER])
+    expect(steps({ proxy: [noTls], objects, options: changes })).toEqual(wanted)
+    const before = { proxy: [noTls, finalized], objects, options: changes }
+    expect(steps(before)).toEqual(wanted.slice(1))
+  })
+
   it('U27: sets the secretName after Certificate and delegation, and only while it differs', () => {
     const changes = { allowedIssuerNamespaces: ['certs'], children: ['Certificate'] as const }
     const asked = annotated({ [`${CP}issuer-namespace`]: 'certs' })

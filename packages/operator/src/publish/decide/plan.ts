@@ -59,10 +59,13 @@ export function planWrites(source: Source, decision: Decision, observed: Observe
   })
   const isPatchDue = decision.secretName !== undefined && source.tls[0]?.secretName !== decision.secretName
   const deletes = options.prune ? findObsolete(source, decision, desired, observed, options) : []
-  const finalizer = planFinalizer(source, decision, applies, observed, deletes)
+  const finalizer = planFinalizer(source, decision, applies, observed)
   const steps: Step[] = []
   if (finalizer === 'add-finalizer') steps.push({ type: finalizer })
-  for (const item of applies) steps.push({ type: 'apply', desired: item, isRetarget: isRetarget(item, observed) })
+  for (const item of applies) {
+    const existing = item.role === 'dns' ? observed.find(DNSEndpoint, childKey(item)) : undefined
+    steps.push({ type: 'apply', desired: item, isRetarget: isRetarget(item, existing) })
+  }
   if (isPatchDue) steps.push({ type: 'set-secret-name', secretName: decision.secretName })
   for (const child of deletes) steps.push({ type: 'delete', child })
   // Last: after a crash before this step, the next reconcile still cleans up.
@@ -156,28 +159,22 @@ function planFinalizer(
   decision: Decision,
   applies: readonly DesiredChild[],
   observed: Observed,
-  deletes: readonly OwnedChild[],
 ): 'add-finalizer' | 'remove-finalizer' | undefined {
   const isElsewhere = ({ object }: { object: Immutable<Obj> }): boolean =>
     object.metadata.namespace !== source.namespace
+  // Also before children elsewhere are deleted: the guard may hold that, and an earlier list may have omitted them.
   const isNeeded = applies.some(isElsewhere) || observed.owned.some(isElsewhere)
-  if (isNeeded) {
-    const isFreed =
-      observed.owned.filter(isElsewhere).every((child) => deletes.includes(child)) && !applies.some(isElsewhere)
-    return isFreed || source.hasFinalizer ? undefined : 'add-finalizer'
-  }
+  if (isNeeded) return source.hasFinalizer ? undefined : 'add-finalizer'
   // Another instance may have added it to a source of another class, and excluded sources are never changed.
   const isOurs = !decision.isOtherClass && !CHILD_ROLES.every((role) => decision.children[role].state === 'held')
   return source.hasFinalizer && isOurs ? 'remove-finalizer' : undefined
 }
 
 /** The names are unchanged and their targets change. */
-function isRetarget(item: DesiredChild, observed: Observed): boolean {
-  if (item.role !== 'dns') return false
-  const existing = observed.find(DNSEndpoint, childKey(item)) as Immutable<DNSEndpoint> | undefined
-  if (existing === undefined) return false
+export function isRetarget(item: DesiredChild, existing: Immutable<Child> | undefined): boolean {
+  if (item.role !== 'dns' || existing === undefined) return false
   const before = new Map(
-    (existing.spec?.endpoints ?? []).map((endpoint) => [
+    ((existing as Immutable<DNSEndpoint>).spec?.endpoints ?? []).map((endpoint) => [
       `${endpoint.dnsName} ${endpoint.recordType}`,
       endpoint.targets,
     ]),

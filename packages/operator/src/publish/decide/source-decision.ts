@@ -49,12 +49,16 @@ interface UnconfirmedOwner {
   readonly host: string
 }
 
+type SourceName = Pick<Source, 'kind' | 'namespace' | 'name'>
+
 export interface SourceDecider {
   readonly sources: SourceReader
   /** Undefined when the source does not exist. */
   decide(kind: SourceKind, key: string, nowMs: number): SourceDecision | undefined
   /** Records that a host was released at `nowMs`. */
   release(host: string, released: Released): void
+  /** Owners of existing children of ours that the caches lack: deleted, or omitted by a list. */
+  absentOwners(): readonly SourceName[]
   /** Existing children: the base of the share for mass changes. */
   countPublished(): number
 }
@@ -192,6 +196,19 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
         unconfirmed: unconfirmedOwners(source, claims),
         ...(againAtMs !== undefined && { againAtMs }),
       }
+    },
+    absentOwners() {
+      const absent = new Map<string, SourceName>()
+      for (const kind of kinds) {
+        for (const object of caches.list(kind)) {
+          const owner = findOwner(object)
+          if (owner === undefined || absent.has(owner) || isCached(owner)) continue
+          const [sourceKind, namespace = '', name = ''] = owner.split('/') as [SourceKind, string?, string?]
+          const isOurs = caches.ownFields(kind, keyOf(object), FIELD_MANAGER) !== undefined
+          if (isOurs && options.sources.includes(sourceKind)) absent.set(owner, { kind: sourceKind, namespace, name })
+        }
+      }
+      return [...absent.values()]
     },
     release: (host, freed) => void released.set(claimKey(host), freed),
     countPublished: () =>

@@ -9,6 +9,7 @@ import { type Manager, requeue } from '@seamark/kube'
 import { type BaselineState, fingerprint, readBaseline, STATE_NAME, writeBaseline } from './baseline.ts'
 import type { SourceDecider } from '../decide/source-decision.ts'
 import type { HeldSet, MassGuard } from './mass-guard.ts'
+import { OmittedSources } from './omitted-sources.ts'
 import type { PublishSetUp } from '../set-up.ts'
 import { sourceKey } from '../sources/source.ts'
 
@@ -17,7 +18,7 @@ const POLL_MS = 2_000
 /** Reasons for which the targets of a source are unknown. */
 const UNKNOWN_TARGET: ReadonlySet<string> = new Set(['ServiceNotFound', 'NoLoadBalancerAddress', 'ParentNotFound'])
 
-/** Every source is published with its targets: with this configuration no target changes any more. */
+/** Every source of the caches is published with its targets: with this configuration no target changes any more. */
 function isSettled(decider: SourceDecider, nowMs: number): boolean {
   return decider.sources.all().every((source) => {
     const decided = decider.decide(source.kind, sourceKey(source), nowMs)
@@ -54,6 +55,7 @@ export function addBaselineController(
   const current = fingerprint(options)
   let stored: BaselineState | undefined
   let isUnsaved = false
+  const omitted = new OmittedSources()
   let quiet = 0
   /** The store has held changes. A previous process may have left some. */
   let isHolding = true
@@ -80,7 +82,8 @@ export function addBaselineController(
         }
       }
       quiet = guard.isIdle ? quiet + 1 : 0
-      if (baseline.isGuarded && quiet >= 2 && isSettled(decider, clock.monotonic())) {
+      const isPublished = baseline.isGuarded && quiet >= 2 && isSettled(decider, clock.monotonic())
+      if (isPublished && !(await omitted.mayExist(decider, client, signal))) {
         stored = { ...stored, fingerprint: current }
         isUnsaved = true
       }

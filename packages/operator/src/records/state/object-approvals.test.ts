@@ -1,6 +1,6 @@
 import { fakeClock } from '@seamark/kube/testing'
 import { describe, expect, it } from 'vitest'
-import type { Notice } from '../../process/notices.ts'
+import type { Notice } from '../../process/reports/notices.ts'
 import { approveInStore } from './approve.ts'
 import { memoryGuardStore } from './guard-state.ts'
 import { type HeldObjects, heldObjectStore } from './held-objects.ts'

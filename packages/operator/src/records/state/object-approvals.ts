@@ -5,7 +5,7 @@
 import type { Clock } from '@seamark/kube'
 import type { Reason } from '../../reasons.ts'
 import { REASONS } from '../../reasons.ts'
-import type { Notify } from '../../process/notices.ts'
+import type { Notify } from '../../process/reports/notices.ts'
 import type { Switches } from '../../process/switches.ts'
 import type { ApprovalReport } from './approve.ts'
 import type { HeldObjects, HeldObjectStore } from './held-objects.ts'

@@ -30,6 +30,8 @@ export interface RecordsSetUp {
   readonly metrics: RecordsMetrics
   readonly env: Readonly<Record<string, string | undefined>>
   readonly clock: Clock
+  /** In [0, 1): spreads the calls of providers. @default Math.random */
+  readonly random?: () => number
   /** The watch of DNSEndpoints, shared with publish and wildcard. */
   readonly endpointScope: { readonly namespace?: string }
   /** For instance the embedded server of this process. */
@@ -72,7 +74,7 @@ export function setUpRecords(manager: Manager, setUp: RecordsSetUp): void {
 }
 
 async function open(setUp: RecordsSetUp, client: Client): Promise<OpenedRecords> {
-  const { config, mode, env, killSwitch, clock, metrics, namespace, providers } = setUp
+  const { config, mode, env, killSwitch, clock, metrics, namespace, providers, random } = setUp
   const stores = openRecordsStores(client, namespace, config.stateFolder)
   const { engine } = await openEngine({
     config,
@@ -85,6 +87,7 @@ async function open(setUp: RecordsSetUp, client: Client): Promise<OpenedRecords>
     retriesUnavailable: true,
     observer: metrics,
     ...(providers !== undefined && { providers }),
+    ...(random !== undefined && { random }),
   })
   return { engine, store: stores.store }
 }

@@ -2,8 +2,8 @@
  * Validates the defaults of a schema. Paths begin at the schema; the path inside the value is empty, as in
  * kube-apiserver.
  */
-import type { Cause, Schema } from './model.ts'
-import { reportViolations } from './report.ts'
+import type { Cause, Schema } from '../model.ts'
+import { reportViolations } from '../report.ts'
 
 export function checkSchemaDefaults(schema: Schema, path = ''): Cause[] {
   const inside = (name: string): string => (path === '' ? name : `${path}.${name}`)

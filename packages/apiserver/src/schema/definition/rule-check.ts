@@ -2,10 +2,10 @@
  * Validates the rules of a schema when a CustomResourceDefinition is written: complete, parsable, and referencing
  * declared fields. Paths begin at the schema. Costs are not estimated (docs/apiserver.md).
  */
-import type { Engine } from '../cel/engine.ts'
-import { forbidden, goJson, invalid, notSupported, required } from './field-error.ts'
-import type { Cause, Schema, ValidationRule } from './model.ts'
-import { withObjectFields } from './cel.ts'
+import type { Engine } from '../../cel/engine.ts'
+import { forbidden, goJson, invalid, notSupported, required } from '../field-error.ts'
+import type { Cause, Schema, ValidationRule } from '../model.ts'
+import { withObjectFields } from '../cel.ts'
 
 const REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired']
 

@@ -5,8 +5,8 @@
  * Guarantee: an Event is a write, so none is sent while writing is paused or in observe mode; the log line always is.
  */
 import { type Manager, type RunnableContext, untilAborted } from '@seamark/kube'
-import type { Reason } from '../reasons.ts'
-import { CONFIGURATION_OBJECT } from './switches.ts'
+import type { Reason } from '../../reasons.ts'
+import { CONFIGURATION_OBJECT } from '../switches.ts'
 
 export interface Notice {
   readonly reason: Reason

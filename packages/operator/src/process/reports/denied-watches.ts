@@ -8,8 +8,8 @@
  */
 import { CustomResourceDefinition, type Informer, type Manager } from '@seamark/kube'
 import type { Kind, Obj } from '@seamark/kube/object'
-import type { Reason } from '../reasons.ts'
-import { CONFIGURATION_OBJECT } from './switches.ts'
+import type { Reason } from '../../reasons.ts'
+import { CONFIGURATION_OBJECT } from '../switches.ts'
 
 /** Events are kept for one hour by default. */
 const REPEAT = '30m'

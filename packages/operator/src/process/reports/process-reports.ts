@@ -6,11 +6,11 @@
  * written when the object exists and the mode is the remembered one.
  */
 import { type Client, type Clock, ConfigMap, Lease, type Manager, messageOf, untilAborted } from '@seamark/kube'
-import { PROCESS_FIELD_MANAGER } from './field-manager.ts'
-import type { KillSwitchControl } from './kill-switch.ts'
+import { PROCESS_FIELD_MANAGER } from '../field-manager.ts'
+import type { KillSwitchControl } from '../kill-switch.ts'
 import type { Notify } from './notices.ts'
 import { sendPauseEvent } from './pause-event.ts'
-import { CONFIGURATION_OBJECT, type Switches } from './switches.ts'
+import { CONFIGURATION_OBJECT, type Switches } from '../switches.ts'
 
 export interface ProcessReportDeps {
   readonly namespace: string

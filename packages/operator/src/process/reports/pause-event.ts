@@ -3,9 +3,9 @@
  * the recorder of Events: this one Event has names of its own, which the write gate lets pass.
  */
 import { type Client, Event, microTimestamp } from '@seamark/kube'
-import { PROCESS_FIELD_MANAGER } from './field-manager.ts'
+import { PROCESS_FIELD_MANAGER } from '../field-manager.ts'
 import type { Notice } from './notices.ts'
-import { CONFIGURATION_OBJECT } from './switches.ts'
+import { CONFIGURATION_OBJECT } from '../switches.ts'
 
 const NAME_PREFIX = `${CONFIGURATION_OBJECT}.paused.`
 
