@@ -67,6 +67,8 @@ describe('the commands of the fleet', () => {
       await expect.poll(list, POLL_OPTIONS).toMatch(/eu1 +True +ClusterReady .*\n.*us1 +True +ClusterReady/)
 
       await applyExample(client, 'fleet/hub.yaml')
+      // Before anything is published: a drain waits for twice the highest TTL of the last hour.
+      await client.patch(GlobalIngressPolicy, 'shop/shop', 'merge', { spec: { traffic: { ttlSeconds: 1 } } })
       await environment.admit('eu1', 'shop/shop', '192.0.2.1')
       await environment.admit('us1', 'shop/shop', '192.0.2.2')
       expect((await seamark('tree', 'nobody.example.com', ...hub)).code).toBe(EXIT.error)
@@ -130,7 +132,7 @@ describe('the commands of the fleet', () => {
       expect((await seamark('drain', 'nowhere', ...hub)).code).toBe(EXIT.error)
 
       await client.patch(GlobalIngressPolicy, 'shop/shop', 'merge', {
-        spec: { traffic: { ttlSeconds: 1 }, migration: { drainSeconds: 0 } },
+        spec: { migration: { drainSeconds: 0 } },
       })
       const waiting = seamark('drain', 'us1', '--wait', ...hub)
       await expect.poll(async () => environment.phases(), POLL_OPTIONS).toBe('eu1 Active, us1 Draining')
