@@ -119,3 +119,15 @@ it('a write of other content, and a write after the window, pass', async () => {
   await clock.advance(UNDO_WINDOW_MS)
   expect(guard.check(write())).toBeUndefined()
 })
+
+it('forgets an object that was not written for ten minutes, also when others were written since', async () => {
+  const { clock, guard, write } = start()
+  const note = (name: string): void => guard.note({ ...write(), key: `web/${name}` })
+  for (const name of ['a', 'b', 'c']) note(name)
+  await clock.advance(UNDO_WINDOW_MS / 2)
+  // Written again: no longer the oldest.
+  note('a')
+  await clock.advance(UNDO_WINDOW_MS / 2)
+  note('d')
+  expect(guard.size).toBe(2)
+})

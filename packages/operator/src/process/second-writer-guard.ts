@@ -76,6 +76,11 @@ export class SecondWriterGuard {
     this.#deps = deps
   }
 
+  /** Objects whose history is kept. */
+  get size(): number {
+    return [...this.#entries.values()].reduce((sum, entries) => sum + entries.size, 0)
+  }
+
   /** Undefined when the write may be sent. */
   check(write: GuardedWrite): Promise<StoppedWrite> | undefined {
     const entry = this.#entries.get(write.kind)?.get(write.key)
