@@ -155,7 +155,7 @@ export const fleetScenarios: readonly FleetScenario[] = [
     },
   ),
   {
-    title: 'F13: the TTL is lowered and a cluster drained at once: the leaf stays for twice the former TTL',
+    title: 'F13: the TTL is lowered, a cluster drained and the root deleted: leaves stay for twice the former TTL',
     async run(bench) {
       await bench.setTtl(300)
       await using _app = bench.fleet.run()
@@ -168,6 +168,12 @@ export const fleetScenarios: readonly FleetScenario[] = [
       await bench.eventually('the leaf is still on us1', async () => bench.isOn('us1'))
       await bench.expectLeaves('eu1 Active')
       await bench.eventually('nothing is left on us1', async () => !(await bench.isOn('us1')))
+      await bench.client.delete(Ingress, 'shop/shop')
+      await bench.expectPublished()
+      await bench.fleet.pass(9 * MINUTE_MS)
+      await bench.eventually('the leaf is still on eu1', async () => bench.isOn('eu1'))
+      await bench.expectGone(Ingress, 'shop/shop')
+      await bench.expectLeaves('')
     },
   },
   served(
