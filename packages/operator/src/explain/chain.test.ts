@@ -37,6 +37,7 @@ describe('explain', () => {
       isPublishOff: true,
       sources: [{ name: 'Ingress ns/web', findings: [], isPublishing: false }],
       targets: [],
+      addressFindings: [warning('NoLoadBalancerAddress', 'no')],
       certificate: undefined,
       endpoint: undefined,
       plan: undefined,
