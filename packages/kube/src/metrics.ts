@@ -176,7 +176,8 @@ export function createMetrics({ registry = new Registry(), clientHistograms = fa
     },
   )
 
-  const requests = counter('rest_client_requests_total', 'HTTP requests to API servers', ['code', 'method', 'host'])
+  const requests = tallied('rest_client_requests_total', 'HTTP requests to API servers', ['code', 'method', 'host'])
+  const requestIncrements = new Map<string, () => void>()
   const observeRequest = clientHistograms ? createRequestMetrics(registry) : undefined
   const restarts = counter('seamark_watch_restarts_total', 'Watches started again, by reason', ['kind', 'reason'])
   const master = gauge('leader_election_master_status', '1 while this process leads', ['name'])
@@ -303,7 +304,10 @@ export function createMetrics({ registry = new Registry(), clientHistograms = fa
     client: {
       request(exchange) {
         const { code, method, host } = exchange
-        requests.inc({ code, method, host })
+        const id = `${code} ${method} ${host}`
+        let increment = requestIncrements.get(id)
+        if (increment === undefined) requestIncrements.set(id, (increment = requests({ code, method, host })))
+        increment()
         observeRequest?.(exchange)
       },
       restart: ({ kind, reason }) => restarts.inc({ kind, reason }),

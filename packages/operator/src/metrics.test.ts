@@ -24,3 +24,22 @@ it('counts the leaves of all roots by cluster and phase, as they were decided la
   metrics.leavesDecided('shop/b', [])
   expect(await counts()).toEqual({})
 })
+
+it('counts the sources of each kind by the reason of their last decision', async () => {
+  const registry = new Registry()
+  const metrics = createProductMetrics(registry)
+  const counts = async () => {
+    const { values = [] } = (await registry.getSingleMetric('seamark_publish_sources')?.get()) ?? {}
+    return Object.fromEntries(values.map(({ labels, value }) => [`${labels['kind']} ${labels['reason']}`, value]))
+  }
+  expect(await counts()).toEqual({})
+  metrics.sourceDecided('Ingress', 'shop/a', 'Published')
+  metrics.sourceDecided('HTTPProxy', 'shop/a', 'Published')
+  metrics.sourceDecided('HTTPProxy', 'shop/b', 'Published')
+  metrics.sourceDecided('HTTPProxy', 'shop/b', 'Published')
+  expect(await counts()).toEqual({ 'Ingress Published': 1, 'HTTPProxy Published': 2 })
+  metrics.sourceDecided('HTTPProxy', 'shop/b', 'HostInvalid')
+  metrics.sourceDecided('Ingress', 'shop/a', undefined)
+  metrics.sourceDecided('Ingress', 'shop/never-seen', undefined)
+  expect(await counts()).toEqual({ 'Ingress Published': 0, 'HTTPProxy Published': 1, 'HTTPProxy HostInvalid': 1 })
+})

@@ -36,12 +36,21 @@ export function createProductMetrics(registry: Registry): ProductMetrics {
     for (const result of ['success', 'error'])
       applied.inc({ controller: 'certificate-apply', via_queue: via, result }, 0)
   }
-  const sources = new Gauge({
-    name: 'seamark_publish_sources',
-    help: 'Sources by kind and by the reason of their last decision',
-    labelNames: ['kind', 'reason'] as const,
-    registers,
-  })
+  /** By kind and reason; shown at a scrape, because finding a series by its labels takes longer than counting. */
+  const sourceCounts = new Map<string, { readonly kind: string; readonly reason: string; count: number }>()
+  /** The count that includes a source, by kind and key. */
+  const countOf = new Map<string, { readonly reason: string; count: number }>()
+  registry.registerMetric(
+    new Gauge({
+      name: 'seamark_publish_sources',
+      help: 'Sources by kind and by the reason of their last decision',
+      labelNames: ['kind', 'reason'] as const,
+      registers: [],
+      collect() {
+        for (const { kind, reason, count } of sourceCounts.values()) this.set({ kind, reason }, count)
+      },
+    }),
+  )
   const compared = new Counter({
     name: 'seamark_shadow_changes_total',
     help: 'Changes made by others that were compared with our decision',
@@ -75,21 +84,23 @@ export function createProductMetrics(registry: Registry): ProductMetrics {
   })
   /** Phases by cluster. */
   const leavesByRoot = new Map<string, ReadonlyMap<string, string>>()
-  const reasons = new Map<string, { kind: string; reason: string }>()
 
   return {
     certificateApplied: (viaQueue, result) =>
       applied.inc({ controller: 'certificate-apply', via_queue: String(viaQueue), result }),
     sourceDecided(kind, key, reason) {
       const id = `${kind}/${key}`
-      const before = reasons.get(id)
+      const before = countOf.get(id)
       if (before?.reason === reason) return
-      if (before !== undefined) sources.dec(before)
-      if (reason === undefined) reasons.delete(id)
-      else {
-        reasons.set(id, { kind, reason })
-        sources.inc({ kind, reason })
+      if (before !== undefined) before.count--
+      if (reason === undefined) {
+        countOf.delete(id)
+        return
       }
+      let after = sourceCounts.get(`${kind}/${reason}`)
+      if (after === undefined) sourceCounts.set(`${kind}/${reason}`, (after = { kind, reason, count: 0 }))
+      after.count++
+      countOf.set(id, after)
     },
     held(count) {
       const gauge = new Gauge({

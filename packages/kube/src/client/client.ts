@@ -109,7 +109,7 @@ export interface ObservedRequest {
   readonly method: string
   readonly host: string
   readonly durationMs: number
-  readonly sentBytes: number
+  readonly sentBody: string | Buffer | undefined
   /** Bytes of the whole body; 0 for a stream, whose length is not known. */
   readonly receivedBytes: number
   /** 0 for the first attempt. */

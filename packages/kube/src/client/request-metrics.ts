@@ -23,9 +23,9 @@ export function createRequestMetrics(registry: Registry): (request: ObservedRequ
     registers: [registry],
   })
 
-  return ({ code, method: verb, host, durationMs, sentBytes, receivedBytes, retry }) => {
+  return ({ code, method: verb, host, durationMs, sentBody, receivedBytes, retry }) => {
     duration.observe({ verb, host }, durationMs / 1000)
-    sent.observe({ verb, host }, sentBytes)
+    sent.observe({ verb, host }, sentBody === undefined ? 0 : Buffer.byteLength(sentBody))
     received.observe({ verb, host }, receivedBytes)
     if (retry > 0) retries.inc({ code, verb, host })
   }

@@ -96,7 +96,7 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
       method,
       host,
       durationMs: clock.monotonic() - startedAt,
-      sentBytes: body === undefined ? 0 : Buffer.byteLength(body),
+      sentBody: body,
       receivedBytes: Buffer.isBuffer(response?.body) ? response.body.length : 0,
       retry,
     })

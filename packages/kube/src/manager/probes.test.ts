@@ -115,7 +115,14 @@ describe('metrics', () => {
     }
   })
 
-  const patched = { method: 'PATCH', host: 'h:1', durationMs: 30, sentBytes: 300, receivedBytes: 2_000, retry: 0 }
+  const patched = {
+    method: 'PATCH',
+    host: 'h:1',
+    durationMs: 30,
+    sentBody: 'x'.repeat(300),
+    receivedBytes: 2_000,
+    retry: 0,
+  }
 
   it("show client-go's histograms of requests only when enabled", async () => {
     const [plain, full] = [createMetrics(), createMetrics({ clientHistograms: true })]
