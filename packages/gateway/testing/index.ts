@@ -1,6 +1,6 @@
 /** For tests and benches of the gateway. Not a public surface. */
 import { keyOf, type Immutable, type Key, type Kind, type Obj } from '@seamark/kube/object'
-import type { Objects } from '../src/build/input.ts'
+import type { Objects } from '../src/draft/input.ts'
 
 /** A view over plain objects; each needs `kind`. */
 export function objectsOf(all: readonly Obj[]): Objects {

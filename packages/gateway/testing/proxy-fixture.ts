@@ -5,8 +5,8 @@ import { createServer, request as httpRequest, type IncomingHttpHeaders, type In
 import { connect, type AddressInfo, type Server, type Socket } from 'node:net'
 import { type Clock, systemClock } from '@seamark/kube'
 import { onTestFinished } from 'vitest'
+import type { Endpoint } from '../src/ir/endpoint.ts'
 import type { Action, Cluster, Ir, Route } from '../src/ir/model.ts'
-import type { Endpoint } from '../src/proxy/clusters.ts'
 import { createProxy, type Proxy, type ProxyOptions } from '../src/proxy/proxy.ts'
 
 type Respond = (status: number, headers?: Record<string, string>, body?: string) => void

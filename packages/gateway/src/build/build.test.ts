@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { issueKeyPairs, type KeyPair, routesOf, run, runAfter, secret, web } from '../../testing/build-fixture.ts'
 import { httpProxy, object, rootProxy, service } from '../../testing/index.ts'
-import { BUILD_DEFAULTS } from './input.ts'
-import { createRouteTable } from '../proxy/route-table.ts'
+import { BUILD_DEFAULTS } from '../draft/input.ts'
+import { createRouteTable } from '../proxy/request/route-table.ts'
 
 let good: KeyPair
 let other: KeyPair

@@ -14,9 +14,9 @@ import { gatewayIntents, readGateways, type ServedGateway } from '../sources/gat
 import { ProxyBuilder } from '../sources/http-proxy/proxy-builder.ts'
 import { addIngresses, ingressIntent, servedIngresses } from '../sources/ingress.ts'
 import { addTlsRoutes } from '../sources/gateway-api/tls-route.ts'
-import { describeOrigin, Draft, type Finding } from './draft.ts'
-import { recordingReader, type BuildSettings, type Objects, type Refs } from './input.ts'
-import type { StatusIntent } from './status-intent.ts'
+import { describeOrigin, Draft, type Finding } from '../draft/draft.ts'
+import { recordingReader, type BuildSettings, type Objects, type Refs } from '../draft/input.ts'
+import type { StatusIntent } from '../draft/status-intent.ts'
 
 export interface Build {
   readonly ir: Ir

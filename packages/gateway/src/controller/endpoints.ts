@@ -7,9 +7,9 @@
  */
 import { addressGuard, EndpointSlice, type AddressGuard } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
-import { withoutNulls } from '../build/nulls.ts'
+import type { Endpoint } from '../ir/endpoint.ts'
+import { withoutNulls } from '../draft/nulls.ts'
 import { compareTexts } from '../ir/route-order.ts'
-import type { Endpoint } from '../proxy/clusters.ts'
 
 const SERVICE_LABEL = 'kubernetes.io/service-name'
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import type { PortFaults } from '../ir/listen-addresses.ts'
 import { object, objectsOf } from '../../testing/index.ts'
 import { build } from '../build/build.ts'
-import { BUILD_DEFAULTS } from '../build/input.ts'
-import type { PortFaults } from '../proxy/fronts.ts'
+import { BUILD_DEFAULTS } from '../draft/input.ts'
 import { rejectedPorts, withPortFaults } from './port-faults.ts'
 
 interface GatewayStatus {

@@ -4,10 +4,9 @@
  * because the data plane tries again.
  */
 import type { GatewayPort } from '../build/build.ts'
-import { condition, type ConditionIntent, type StatusIntent } from '../build/status-intent.ts'
-import { listenerIdOf, type ListenerId } from '../ir/listen-addresses.ts'
+import { condition, type ConditionIntent, type StatusIntent } from '../draft/status-intent.ts'
+import { listenerIdOf, type ListenerId, type PortFaults } from '../ir/listen-addresses.ts'
 import type { Ir } from '../ir/model.ts'
-import type { PortFaults } from '../proxy/fronts.ts'
 import { listenerName } from '../xds/listeners.ts'
 import type { Rejection } from '../xds/rejections.ts'
 

@@ -1,7 +1,7 @@
 /** Which changes of objects need another build: those that can change its result. */
 import { anyOf, annotationsChanged, labelsChanged, specChanged, type Predicate } from '@seamark/kube'
 import { keyOf, type Immutable, type Kind, type Obj } from '@seamark/kube/object'
-import { refOf, type Refs } from '../build/input.ts'
+import { refOf, type Refs } from '../draft/input.ts'
 
 type Change = Parameters<Predicate<Obj>>[0]
 

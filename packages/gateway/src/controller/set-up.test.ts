@@ -5,8 +5,8 @@ import { EndpointSlice, Ingress, Lease, manager, Secret, Service } from '@seamar
 import { HTTPProxy } from '@seamark/kube/contour'
 import { fakeClock, memoryCluster, type FakeClock, type MemoryCluster } from '@seamark/kube/testing'
 import { afterEach, describe, expect, it } from 'vitest'
-import { BUILD_DEFAULTS } from '../build/input.ts'
-import type { ProxyAddresses } from '../proxy/proxy.ts'
+import type { ProxyAddresses } from '../ir/listen-addresses.ts'
+import { BUILD_DEFAULTS } from '../draft/input.ts'
 import { setUpGateway, type GatewayOptions } from './set-up.ts'
 
 const cleanups: (() => Promise<unknown>)[] = []

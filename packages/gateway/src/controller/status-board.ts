@@ -3,8 +3,8 @@
  * writer gets the decisions that differ from the last ones.
  */
 import type { LoadBalancerIngress } from '@seamark/kube'
-import type { Finding } from '../build/draft.ts'
-import type { StatusIntent } from '../build/status-intent.ts'
+import type { Finding } from '../draft/draft.ts'
+import type { StatusIntent } from '../draft/status-intent.ts'
 
 interface Desired {
   readonly intents: ReadonlyMap<string, StatusIntent>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { StatusIntent } from '../build/status-intent.ts'
+import type { StatusIntent } from '../draft/status-intent.ts'
 import { mergeStatus } from './status-merge.ts'
 
 const nowMs = Date.parse('2026-05-01T00:00:00Z')

@@ -5,7 +5,7 @@
 import { timestamp } from '@seamark/kube'
 import type { LoadBalancerIngress } from '@seamark/kube'
 import type { Key } from '@seamark/kube/object'
-import type { StatusIntent } from '../build/status-intent.ts'
+import type { StatusIntent } from '../draft/status-intent.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

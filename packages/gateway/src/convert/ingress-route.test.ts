@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { objectsOf, service } from '../../testing/index.ts'
 import { build } from '../build/build.ts'
-import { BUILD_DEFAULTS } from '../build/input.ts'
+import { BUILD_DEFAULTS } from '../draft/input.ts'
 import { toHttpProxies, toIngressRoutes } from './ingress-route.ts'
 
 const metadataOf = (key: string) => {

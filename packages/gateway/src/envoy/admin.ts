@@ -1,6 +1,6 @@
 /** The admin interface of an Envoy, over its socket file. */
 import { request } from 'node:http'
-import type { ListenAddress } from '../proxy/proxy.ts'
+import type { ListenAddress } from '../ir/listen-addresses.ts'
 
 export class EnvoyAdmin {
   readonly #socketPath: string

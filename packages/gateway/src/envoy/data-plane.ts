@@ -4,9 +4,9 @@
  */
 import { ServerCredentials } from '@grpc/grpc-js'
 import { untilAborted, type Logger } from '@seamark/kube'
-import type { DataPlane } from '../controller/data-plane.ts'
+import type { DataPlane } from '../ir/data-plane.ts'
+import type { Endpoint, EndpointSource } from '../ir/endpoint.ts'
 import type { ListenAddresses } from '../ir/listen-addresses.ts'
-import type { Endpoint, EndpointSource } from '../proxy/clusters.ts'
 import { createAdsServer } from '../xds/ads-server.ts'
 import { endpointsResource } from '../xds/clusters.ts'
 import type { Rejection } from '../xds/rejections.ts'

@@ -2,7 +2,7 @@ import type { Obj } from '@seamark/kube/object'
 import { describe, expect, it } from 'vitest'
 import { httpProxy, object, objectsOf, rootProxy, service } from '../../testing/index.ts'
 import { build } from '../build/build.ts'
-import { BUILD_DEFAULTS } from '../build/input.ts'
+import { BUILD_DEFAULTS } from '../draft/input.ts'
 import { traceRequest, type RequestQuestion } from './request-trace.ts'
 
 function trace(all: readonly Obj[], question: Partial<RequestQuestion> = {}) {

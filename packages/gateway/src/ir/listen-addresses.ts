@@ -19,8 +19,17 @@ export interface ListenAddresses {
   readonly portOffset?: number
 }
 
+/** Where the main listeners are bound. */
+export interface ProxyAddresses {
+  readonly http?: ListenAddress
+  readonly https?: ListenAddress
+}
+
 /** Identifies a listener: `http` and `https` are the main ones, `http:8081` is that of another port of a Gateway. */
 export type ListenerId = Listener['protocol'] | `${Listener['protocol']}:${number}`
+
+/** Why a listener cannot be bound, for people. */
+export type PortFaults = ReadonlyMap<ListenerId, string>
 
 type Identity = Pick<Listener, 'protocol' | 'port'>
 

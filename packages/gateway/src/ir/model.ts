@@ -46,7 +46,7 @@ export interface Match {
 }
 
 export interface HeaderMutation {
-  /** Replaces all values. Values may contain `%REQ(name)%` and the other variables of proxy/header-variables.ts. */
+  /** Replaces all values. Values may contain `%REQ(name)%` and the other variables of proxy/request/header-variables.ts. */
   readonly set: readonly { readonly name: string; readonly value: string }[]
   readonly add: readonly { readonly name: string; readonly value: string }[]
   readonly remove: readonly string[]

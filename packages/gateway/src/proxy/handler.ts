@@ -2,13 +2,20 @@
 import type { Duplex } from 'node:stream'
 import { matchKey } from '../ir/route-order.ts'
 import type { Listener, Route } from '../ir/model.ts'
-import { answer, readExchange, serverNameOf, type Exchange, type ProxyRequest, type ProxyResponse } from './exchange.ts'
-import { chooseBackend, forward, upstreamHeaders, type ForwardDeps } from './forward.ts'
-import { expandVariables, mutateHeaders, octetsOf, type HeaderMap } from './header-variables.ts'
-import { applyCors, type RateLimits } from './local-policy.ts'
-import { locationOf, rewritePath } from './rewrite.ts'
-import type { HostTable, ListenerTable } from './route-table.ts'
-import { refuse, tunnelUpgrade } from './tunnel.ts'
+import {
+  answer,
+  readExchange,
+  serverNameOf,
+  type Exchange,
+  type ProxyRequest,
+  type ProxyResponse,
+} from './request/exchange.ts'
+import { chooseBackend, forward, upstreamHeaders, type ForwardDeps } from './upstream/forward.ts'
+import { expandVariables, mutateHeaders, octetsOf, type HeaderMap } from './request/header-variables.ts'
+import { applyCors, type RateLimits } from './request/local-policy.ts'
+import { locationOf, rewritePath } from './request/rewrite.ts'
+import type { HostTable, ListenerTable } from './request/route-table.ts'
+import { refuse, tunnelUpgrade } from './upstream/tunnel.ts'
 
 export interface HandlerDeps extends ForwardDeps {
   /** Of the listener that took the connection. */

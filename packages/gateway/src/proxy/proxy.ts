@@ -7,6 +7,7 @@
  */
 import type { Server, Socket } from 'node:net'
 import { addressGuard, systemClock, type AddressGuard, type Clock } from '@seamark/kube'
+import type { EndpointSource } from '../ir/endpoint.ts'
 import {
   addressOf,
   listenerIdOf,
@@ -14,23 +15,23 @@ import {
   type ListenAddress,
   type ListenAddresses,
   type ListenerId,
+  type PortFaults,
+  type ProxyAddresses,
 } from '../ir/listen-addresses.ts'
 import type { Certificate, Ir } from '../ir/model.ts'
 import { matchKey } from '../ir/route-order.ts'
-import { ClientConnections } from './client-connections.ts'
-import { Clusters, type EndpointSource } from './clusters.ts'
-import { Fronts, type PortFaults } from './fronts.ts'
+import { ClientConnections } from './listen/client-connections.ts'
+import { Clusters } from './upstream/clusters.ts'
+import { Fronts } from './listen/fronts.ts'
 import { handleRequest, handleUpgrade, type HandlerDeps } from './handler.ts'
-import { guardedLookup } from './guarded-lookup.ts'
-import { HealthChecks } from './health.ts'
-import { RateLimits } from './local-policy.ts'
-import { createPlainFront } from './plain-front.ts'
-import { createRouteTable, ListenerTable } from './route-table.ts'
-import { createTlsFront } from './tls-front.ts'
-import { tunnelTcp } from './tunnel.ts'
-import { Upstreams } from './upstream.ts'
-
-export type { ListenAddress } from '../ir/listen-addresses.ts'
+import { guardedLookup } from './upstream/guarded-lookup.ts'
+import { HealthChecks } from './upstream/health.ts'
+import { RateLimits } from './request/local-policy.ts'
+import { createPlainFront } from './listen/plain-front.ts'
+import { createRouteTable, ListenerTable } from './request/route-table.ts'
+import { createTlsFront } from './listen/tls-front.ts'
+import { tunnelTcp } from './upstream/tunnel.ts'
+import { Upstreams } from './upstream/upstream.ts'
 
 export interface ProxyOptions extends ListenAddresses {
   readonly endpoints: EndpointSource
@@ -54,11 +55,6 @@ export interface Proxy {
   /** Where the listener of another port of a Gateway is bound; undefined if it is not. */
   addressOf(id: ListenerId): ListenAddress | undefined
   close(graceMs?: number): Promise<void>
-}
-
-export interface ProxyAddresses {
-  readonly http?: ListenAddress
-  readonly https?: ListenAddress
 }
 
 /** Of connections without a request. */

@@ -3,7 +3,7 @@ import type { Obj } from '@seamark/kube/object'
 import { describe, expect, it } from 'vitest'
 import { object, objectsOf } from '../../testing/index.ts'
 import { build } from '../build/build.ts'
-import { BUILD_DEFAULTS } from '../build/input.ts'
+import { BUILD_DEFAULTS } from '../draft/input.ts'
 
 const run = (...all: Obj[]) => build(objectsOf(all), { ...BUILD_DEFAULTS, mode: 'global' })
 

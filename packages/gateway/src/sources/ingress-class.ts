@@ -1,6 +1,6 @@
 /** Which Ingresses and HTTPProxies are ours: by class, as in Contour (spec field first, then annotations). */
 import type { Immutable, Obj } from '@seamark/kube/object'
-import type { BuildSettings } from '../build/input.ts'
+import type { BuildSettings } from '../draft/input.ts'
 
 const ANNOTATIONS = ['projectcontour.io/ingress.class', 'kubernetes.io/ingress.class']
 

@@ -1,7 +1,7 @@
 /** Clusters, endpoints and secrets of the IR as resources of Envoy. */
 import { isIP } from 'node:net'
+import type { Endpoint } from '../ir/endpoint.ts'
 import type { Certificate, Cluster, HealthCheck, WeightedAddress } from '../ir/model.ts'
-import type { Endpoint } from '../proxy/clusters.ts'
 import { durationOf, Enums, packAny, type Any, type Message } from './protobuf.ts'
 import { resourceOf, type Resource } from './resource.ts'
 

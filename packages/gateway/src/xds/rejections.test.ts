@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { StatusIntent } from '../build/status-intent.ts'
+import type { StatusIntent } from '../draft/status-intent.ts'
 import { Rejections, withRejections } from './rejections.ts'
 
 const condition = (type: string) => ({ type, status: 'True' as const, reason: type, message: '' })

@@ -3,8 +3,8 @@
  * resource comes from; an Event for an Ingress, which has no conditions.
  */
 import type { Build } from '../build/build.ts'
-import type { Finding } from '../build/draft.ts'
-import type { ConditionIntent, StatusIntent } from '../build/status-intent.ts'
+import type { Finding } from '../draft/draft.ts'
+import type { ConditionIntent, StatusIntent } from '../draft/status-intent.ts'
 import type { Origin } from '../ir/model.ts'
 import type { ResourceType } from './resource.ts'
 

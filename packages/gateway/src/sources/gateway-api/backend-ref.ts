@@ -1,8 +1,8 @@
 /** References of Gateway API routes to Services. */
 import type { BackendRef } from '@seamark/kube/gateway-api'
 import type { Immutable } from '@seamark/kube/object'
-import type { BuildSettings, Objects } from '../../build/input.ts'
-import { resolveService, type ResolvedService } from '../../build/services.ts'
+import type { BuildSettings, Objects } from '../../draft/input.ts'
+import { resolveService, type ResolvedService } from '../../draft/services.ts'
 import { isReferenceGranted } from './reference-grant.ts'
 import type { RouteFault } from './route-attachment.ts'
 

@@ -7,8 +7,8 @@
 import { BackendTLSPolicy, type Gateway } from '@seamark/kube/gateway-api'
 import { keyOf, type Immutable } from '@seamark/kube/object'
 import { readCaRefs, type CaFault } from './ca-bundles.ts'
-import { compareAge, type BuildSettings, type Objects } from '../../build/input.ts'
-import { condition, identify, type ConditionIntent, type StatusIntent } from '../../build/status-intent.ts'
+import { compareAge, type BuildSettings, type Objects } from '../../draft/input.ts'
+import { condition, identify, type ConditionIntent, type StatusIntent } from '../../draft/status-intent.ts'
 import type { UpstreamTls } from '../../ir/model.ts'
 import { GATEWAY_GROUP } from './listener.ts'
 

@@ -3,8 +3,8 @@ import { ConfigMap, Secret } from '@seamark/kube'
 import type { CaCertificateRef } from '@seamark/kube/gateway-api'
 import type { Immutable } from '@seamark/kube/object'
 import { isReferenceGranted } from './reference-grant.ts'
-import type { Objects } from '../../build/input.ts'
-import { parseCaBundle, secretText } from '../../build/secrets.ts'
+import type { Objects } from '../../draft/input.ts'
+import { parseCaBundle, secretText } from '../../draft/secrets.ts'
 
 export type CaFault = { readonly kind: 'ref' | 'kind' | 'forbidden'; readonly message: string }
 

@@ -2,9 +2,9 @@
 import { Namespace } from '@seamark/kube'
 import { Gateway, GatewayClass, type Listener as ListenerSpec } from '@seamark/kube/gateway-api'
 import { keyOf, matchesLabelSelector, type Immutable } from '@seamark/kube/object'
-import type { Draft } from '../../build/draft.ts'
-import { compareAge, type BuildSettings, type Objects } from '../../build/input.ts'
-import { condition, identify, type StatusIntent } from '../../build/status-intent.ts'
+import type { Draft } from '../../draft/draft.ts'
+import { compareAge, type BuildSettings, type Objects } from '../../draft/input.ts'
+import { condition, identify, type StatusIntent } from '../../draft/status-intent.ts'
 import { ListenerPorts } from './listener-port.ts'
 import { GATEWAY_GROUP, hasInsecureValidation, readListeners, type ServedListener } from './listener.ts'
 

@@ -1,13 +1,13 @@
 /** One rule of an HTTPRoute: matches, filters and backends. */
 import type { BackendRef, HTTPRouteMatch, HTTPRouteRule, PathModifier, RouteFilter } from '@seamark/kube/gateway-api'
 import type { Immutable } from '@seamark/kube/object'
-import { parseGoDuration } from '../../build/durations.ts'
-import { headerFilter } from '../../build/headers.ts'
-import type { BuildSettings, Objects } from '../../build/input.ts'
-import { clusterOf, protocolOf } from '../../build/services.ts'
-import type { DraftSink } from '../../build/step.ts'
-import { hostTextFault, readPathText } from '../../build/wire-text.ts'
-import { corsFault } from '../../build/cors.ts'
+import { parseGoDuration } from '../../draft/durations.ts'
+import { headerFilter } from '../../draft/headers.ts'
+import type { BuildSettings, Objects } from '../../draft/input.ts'
+import { clusterOf, protocolOf } from '../../draft/services.ts'
+import type { DraftSink } from '../../draft/step.ts'
+import { hostTextFault, readPathText } from '../../draft/wire-text.ts'
+import { corsFault } from '../../draft/cors.ts'
 import type {
   Action,
   Backend,

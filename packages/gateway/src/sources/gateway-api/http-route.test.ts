@@ -2,7 +2,7 @@ import type { HTTPRoute } from '@seamark/kube/gateway-api'
 import { describe, expect, it } from 'vitest'
 import { routesOf, run, web } from '../../../testing/build-fixture.ts'
 import { object, service } from '../../../testing/index.ts'
-import { BUILD_DEFAULTS } from '../../build/input.ts'
+import { BUILD_DEFAULTS } from '../../draft/input.ts'
 
 describe('Gateway API', () => {
   const gatewayClass = object('GatewayClass', 'ours', { spec: { controllerName: BUILD_DEFAULTS.controllerName } })

@@ -2,7 +2,7 @@ import type { Obj } from '@seamark/kube/object'
 import { describe, expect, it } from 'vitest'
 import { object, objectsOf, service } from '../../../testing/index.ts'
 import { build } from '../../build/build.ts'
-import { BUILD_DEFAULTS } from '../../build/input.ts'
+import { BUILD_DEFAULTS } from '../../draft/input.ts'
 import type { ListenAddresses } from '../../ir/listen-addresses.ts'
 
 const MAIN = { http: { host: '127.0.0.1', port: 8_080 }, https: { host: '127.0.0.1', port: 8_443 } }

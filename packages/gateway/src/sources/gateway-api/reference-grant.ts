@@ -1,6 +1,6 @@
 /** ReferenceGrants: whether an object may refer to one in another namespace. */
 import { ReferenceGrant } from '@seamark/kube/gateway-api'
-import type { Objects } from '../../build/input.ts'
+import type { Objects } from '../../draft/input.ts'
 
 const GROUP = 'gateway.networking.k8s.io'
 

@@ -1,8 +1,8 @@
 /** How routes of the Gateway API attach to listeners: parents, namespaces, kinds and the intersection of host names. */
 import type { ParentRef, RouteParentStatus } from '@seamark/kube/gateway-api'
 import { keyOf, type Immutable, type Obj } from '@seamark/kube/object'
-import type { BuildSettings, Objects } from '../../build/input.ts'
-import { condition, identify, type ConditionIntent, type StatusIntent } from '../../build/status-intent.ts'
+import type { BuildSettings, Objects } from '../../draft/input.ts'
+import { condition, identify, type ConditionIntent, type StatusIntent } from '../../draft/status-intent.ts'
 import { allowsNamespace, type ServedGateway } from './gateway.ts'
 import { GATEWAY_GROUP, type ServedListener } from './listener.ts'
 import { hostName } from '../wildcard-host.ts'

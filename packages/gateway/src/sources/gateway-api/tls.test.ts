@@ -3,7 +3,7 @@ import type { Obj } from '@seamark/kube/object'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { object, objectsOf, service } from '../../../testing/index.ts'
 import { build } from '../../build/build.ts'
-import { BUILD_DEFAULTS } from '../../build/input.ts'
+import { BUILD_DEFAULTS } from '../../draft/input.ts'
 import type { VirtualHost } from '../../ir/model.ts'
 
 let ca = ''

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { routesOf, run, statusOf, to, verdict, web } from '../../../testing/build-fixture.ts'
 import { httpProxy, objectsOf, rootProxy, service } from '../../../testing/index.ts'
 import { build } from '../../build/build.ts'
-import { BUILD_DEFAULTS } from '../../build/input.ts'
+import { BUILD_DEFAULTS } from '../../draft/input.ts'
 
 describe('HTTPProxy', () => {
   it('serves the routes of a root with the longest prefix first', () => {

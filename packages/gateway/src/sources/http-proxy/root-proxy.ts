@@ -1,12 +1,12 @@
 /**
  * One root HTTPProxy with its include tree. Everything that it reads comes from `objects`, and everything that it decides goes
- * to `draft` and the verdicts: it is a step of a build (build/step.ts).
+ * to `draft` and the verdicts: it is a step of a build (draft/step.ts).
  */
 import { HTTPProxy, type MatchCondition, type VirtualHost } from '@seamark/kube/contour'
 import type { Immutable } from '@seamark/kube/object'
-import { originOf } from '../../build/draft.ts'
-import type { BuildSettings, Objects } from '../../build/input.ts'
-import type { DraftSink } from '../../build/step.ts'
+import { originOf } from '../../draft/draft.ts'
+import type { BuildSettings, Objects } from '../../draft/input.ts'
+import type { DraftSink } from '../../draft/step.ts'
 import type { Cors, HeaderMatch, Route } from '../../ir/model.ts'
 import { sortHeaderMatches } from '../../ir/route-order.ts'
 import { isServedClass } from '../ingress-class.ts'

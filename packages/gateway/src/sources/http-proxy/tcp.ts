@@ -1,9 +1,9 @@
 /** `tcpproxy` of an HTTPProxy: the backends of a TLS connection, possibly in an included HTTPProxy. */
 import type { HTTPProxy } from '@seamark/kube/contour'
 import { keyOf, type Immutable } from '@seamark/kube/object'
-import type { BuildSettings, Objects } from '../../build/input.ts'
-import { clusterOf, resolveService } from '../../build/services.ts'
-import type { DraftSink } from '../../build/step.ts'
+import type { BuildSettings, Objects } from '../../draft/input.ts'
+import { clusterOf, resolveService } from '../../draft/services.ts'
+import type { DraftSink } from '../../draft/step.ts'
 import type { Backend } from '../../ir/model.ts'
 import type { ProxyVerdict } from './verdict.ts'
 

@@ -1,9 +1,9 @@
 /** TLS of a root HTTPProxy: termination with versions and client certificates, or passthrough. */
 import type { HTTPProxy, VirtualHost } from '@seamark/kube/contour'
 import type { Immutable } from '@seamark/kube/object'
-import type { Objects } from '../../build/input.ts'
-import { findCaBundle, findCertificate, secretKey, STILL_SERVED } from '../../build/secrets.ts'
-import type { DraftSink } from '../../build/step.ts'
+import type { Objects } from '../../draft/input.ts'
+import { findCaBundle, findCertificate, secretKey, STILL_SERVED } from '../../draft/secrets.ts'
+import type { DraftSink } from '../../draft/step.ts'
 import type { ClientValidation, TlsTermination, TlsVersion } from '../../ir/model.ts'
 import type { ProxyVerdict } from './verdict.ts'
 

@@ -1,7 +1,7 @@
 /** The condition `Valid` of an HTTPProxy as it is built: errors and warnings with Contour's types and reasons. */
 import type { HTTPProxy, SubCondition } from '@seamark/kube/contour'
 import type { Immutable } from '@seamark/kube/object'
-import { identify, type StatusIntent } from '../../build/status-intent.ts'
+import { identify, type StatusIntent } from '../../draft/status-intent.ts'
 
 /** Types of Contour's sub-conditions. */
 export type ErrorType =

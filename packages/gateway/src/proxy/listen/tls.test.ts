@@ -9,9 +9,9 @@ import {
 } from 'node:tls'
 import { createAuthority, type Authority } from '@seamark/kube/certificates'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { forwardTo, route } from '../../testing/proxy-fixture.ts'
-import type { Certificate, Cluster, Ir, Route, UpstreamTls, VirtualHost } from '../ir/model.ts'
-import { createProxy, type ProxyOptions } from './proxy.ts'
+import { forwardTo, route } from '../../../testing/proxy-fixture.ts'
+import type { Certificate, Cluster, Ir, Route, UpstreamTls, VirtualHost } from '../../ir/model.ts'
+import { createProxy, type ProxyOptions } from '../proxy.ts'
 
 let authority: Authority
 let other: Authority

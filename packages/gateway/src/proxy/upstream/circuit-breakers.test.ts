@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { ask, backend, forwardTo, irOf, route, start } from '../../testing/proxy-fixture.ts'
+import { ask, backend, forwardTo, irOf, route, start } from '../../../testing/proxy-fixture.ts'
 
 describe('circuit breakers', () => {
   /** A backend that answers when it is told to. */

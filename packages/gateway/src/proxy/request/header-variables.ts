@@ -1,5 +1,5 @@
 /** Header values of policies: `%%` is a percent sign, `%REQ(name)%` and the variables below are replaced. */
-import type { HeaderMutation } from '../ir/model.ts'
+import type { HeaderMutation } from '../../ir/model.ts'
 import type { RequestFacts } from './request-facts.ts'
 
 export interface RequestVariables {

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { describe, expect, it } from 'vitest'
+import type { Endpoint } from '../../ir/endpoint.ts'
 import {
   ask,
   backend,
@@ -11,8 +12,7 @@ import {
   openSocket,
   route,
   start,
-} from '../../testing/proxy-fixture.ts'
-import type { Endpoint } from './clusters.ts'
+} from '../../../testing/proxy-fixture.ts'
 
 describe('the proxy with a backend or a client that does not answer', () => {
   it('answers 504 when the backend takes longer than the timeout', async () => {

@@ -7,10 +7,10 @@
 import { createSecureServer, type Http2SecureServer } from 'node:http2'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createSecureContext, createServer as createTlsServer, type SecureContext, type TLSSocket } from 'node:tls'
-import type { Certificate, TlsTermination, VirtualHost } from '../ir/model.ts'
+import type { Certificate, TlsTermination, VirtualHost } from '../../ir/model.ts'
 import type { ClientConnections } from './client-connections.ts'
 import { MAX_HELLO_BYTES, readClientHello } from './client-hello.ts'
-import type { ProxyRequest, ProxyResponse } from './exchange.ts'
+import type { ProxyRequest, ProxyResponse } from '../request/exchange.ts'
 
 export interface TlsFrontDeps {
   readonly findHost: (serverName: string) => VirtualHost | undefined

@@ -5,7 +5,7 @@
  */
 import type { ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
-import type { ProxyResponse } from './exchange.ts'
+import type { ProxyResponse } from '../request/exchange.ts'
 
 export interface ConnectionLimits {
   /** For the header of a request. */

@@ -3,7 +3,7 @@
  * cluster; and the body, which is read before the first attempt so that it can be sent again.
  */
 import type { Readable } from 'node:stream'
-import type { Retry } from '../ir/model.ts'
+import type { Retry } from '../../ir/model.ts'
 import type { ClusterState } from './clusters.ts'
 
 /** A status; `connect`: there was no connection; `reset`: the attempt ended without a response. */

@@ -6,7 +6,7 @@
  */
 import type { AddressInfo, Server } from 'node:net'
 import { messageOf, poll, type Clock } from '@seamark/kube'
-import { formatAddress, type ListenAddress, type ListenerId } from '../ir/listen-addresses.ts'
+import { formatAddress, type ListenAddress, type ListenerId, type PortFaults } from '../../ir/listen-addresses.ts'
 
 export interface FrontsOptions {
   readonly create: (id: ListenerId) => Server
@@ -15,9 +15,6 @@ export interface FrontsOptions {
   /** Called when the listeners that cannot be bound, or the reasons, change. */
   readonly onFaults: (faults: PortFaults) => void
 }
-
-/** Why a listener cannot be bound, for people. */
-export type PortFaults = ReadonlyMap<ListenerId, string>
 
 interface Front {
   readonly server: Server

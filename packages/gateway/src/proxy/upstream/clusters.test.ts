@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { ask, backend, CLOSED, forwardTo, irOf, manualClock, route, start } from '../../testing/proxy-fixture.ts'
-import type { Cluster } from '../ir/model.ts'
-import type { Endpoint } from './clusters.ts'
+import type { Endpoint } from '../../ir/endpoint.ts'
+import { ask, backend, CLOSED, forwardTo, irOf, manualClock, route, start } from '../../../testing/proxy-fixture.ts'
+import type { Cluster } from '../../ir/model.ts'
 
 describe('the proxy with several endpoints', () => {
   it('divides requests by weight', async () => {

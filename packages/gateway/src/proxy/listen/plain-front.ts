@@ -6,7 +6,7 @@ import { createServer as createHttpServer } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { ClientConnections } from './client-connections.ts'
-import type { ProxyRequest, ProxyResponse } from './exchange.ts'
+import type { ProxyRequest, ProxyResponse } from '../request/exchange.ts'
 
 export interface PlainFrontDeps {
   readonly connections: ClientConnections

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import { connect } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ask, backend, forwardTo, irOf, listen, route, start } from '../../testing/proxy-fixture.ts'
+import { ask, backend, forwardTo, irOf, listen, route, start } from '../../../testing/proxy-fixture.ts'
 
 describe('HTTP/2 without TLS', () => {
   it('is served on the port of HTTP/1.1', async () => {

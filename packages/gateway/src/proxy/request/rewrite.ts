@@ -1,5 +1,5 @@
 /** Paths and locations of rewrites and redirects. */
-import type { Action, PathMatch, PathRewrite } from '../ir/model.ts'
+import type { Action, PathMatch, PathRewrite } from '../../ir/model.ts'
 import type { RequestFacts } from './request-facts.ts'
 
 export function rewritePath(rewrite: PathRewrite | undefined, match: PathMatch, path: string): string {

@@ -3,15 +3,8 @@
  * (round-robin position, requests in flight, health) outlives a new configuration that still contains it.
  */
 import { createHash } from 'node:crypto'
-import type { Cluster, WeightedAddress } from '../ir/model.ts'
-
-export interface Endpoint {
-  readonly host: string
-  readonly port: number
-}
-
-/** Endpoints of Services by `namespace/service/portName`; absent: none. */
-export type EndpointSource = (name: string) => readonly Endpoint[]
+import type { Endpoint, EndpointSource } from '../../ir/endpoint.ts'
+import type { Cluster, WeightedAddress } from '../../ir/model.ts'
 
 export interface ClusterState {
   readonly cluster: Cluster

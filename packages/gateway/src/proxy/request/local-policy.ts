@@ -1,7 +1,7 @@
 /** Policies that the proxy itself enforces: CORS and local rate limits. */
 import type { Clock } from '@seamark/kube'
-import type { Cors, RateLimit } from '../ir/model.ts'
-import { fullMatcher } from '../ir/regex.ts'
+import type { Cors, RateLimit } from '../../ir/model.ts'
+import { fullMatcher } from '../../ir/regex.ts'
 import type { HeaderMap } from './header-variables.ts'
 import type { RequestFacts } from './request-facts.ts'
 

@@ -3,9 +3,9 @@ import { request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { connect, type LookupFunction, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { TcpForwarding } from '../ir/model.ts'
+import type { TcpForwarding } from '../../ir/model.ts'
 import type { Clusters } from './clusters.ts'
-import type { HeaderMap } from './header-variables.ts'
+import type { HeaderMap } from '../request/header-variables.ts'
 import { tlsOptions } from './upstream.ts'
 
 /** Forwards a TLS connection to a backend of the host. */

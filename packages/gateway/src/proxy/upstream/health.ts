@@ -6,8 +6,9 @@ import { request } from 'node:http'
 import { request as secureRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import type { Clock } from '@seamark/kube'
-import type { HealthCheck } from '../ir/model.ts'
-import { endpointKey, type Clusters, type ClusterState, type Endpoint } from './clusters.ts'
+import type { Endpoint } from '../../ir/endpoint.ts'
+import type { HealthCheck } from '../../ir/model.ts'
+import { endpointKey, type Clusters, type ClusterState } from './clusters.ts'
 import { tlsOptions } from './upstream.ts'
 
 export class HealthChecks {

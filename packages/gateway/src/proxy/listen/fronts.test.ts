@@ -3,10 +3,11 @@ import { request } from 'node:http'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { fakeClock } from '@seamark/kube/testing'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { route } from '../../testing/proxy-fixture.ts'
-import type { Ir, Listener } from '../ir/model.ts'
-import { Fronts, type PortFaults } from './fronts.ts'
-import { createProxy, type Proxy, type ProxyOptions } from './proxy.ts'
+import type { PortFaults } from '../../ir/listen-addresses.ts'
+import { route } from '../../../testing/proxy-fixture.ts'
+import type { Ir, Listener } from '../../ir/model.ts'
+import { Fronts } from './fronts.ts'
+import { createProxy, type Proxy, type ProxyOptions } from '../proxy.ts'
 
 const cleanups: (() => Promise<unknown>)[] = []
 afterEach(async () => {

@@ -2,9 +2,9 @@
  * The IR prepared for lookups: hosts by name, then by wildcard suffix, then `*`; routes in the order of the IR, with compiled
  * conditions. Immutable: a new configuration is a new table, swapped whole.
  */
-import type { HeaderMatch, Ir, Listener, PathMatch, QueryMatch, Route, VirtualHost } from '../ir/model.ts'
-import { listenerIdOf, type ListenerId } from '../ir/listen-addresses.ts'
-import { fullMatcher } from '../ir/regex.ts'
+import type { HeaderMatch, Ir, Listener, PathMatch, QueryMatch, Route, VirtualHost } from '../../ir/model.ts'
+import { listenerIdOf, type ListenerId } from '../../ir/listen-addresses.ts'
+import { fullMatcher } from '../../ir/regex.ts'
 import { findQuery, type RequestFacts } from './request-facts.ts'
 
 type Predicate = (request: RequestFacts) => boolean

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { backend, forwardTo, irOf, raw, route, start } from '../../testing/proxy-fixture.ts'
+import { backend, forwardTo, irOf, raw, route, start } from '../../../testing/proxy-fixture.ts'
 
 describe('the proxy with a malformed request', () => {
   it.each([

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { expect, it } from 'vitest'
-import { ask, backend, forwardTo, irOf, listen, route, start } from '../../testing/proxy-fixture.ts'
-import type { Ir, WeightedAddress } from '../ir/model.ts'
+import { ask, backend, forwardTo, irOf, listen, route, start } from '../../../testing/proxy-fixture.ts'
+import type { Ir, WeightedAddress } from '../../ir/model.ts'
 
 function retryingIr(name: string, addresses: readonly WeightedAddress[]): Ir {
   const retry = { count: 1, on: ['connect-failure'], statusCodes: [] }

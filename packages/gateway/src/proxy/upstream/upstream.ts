@@ -8,9 +8,9 @@ import { Agent as HttpsAgent, request as httpsRequest, type RequestOptions } fro
 import { isIP, type LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
 import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } from 'node:tls'
-import type { Cluster } from '../ir/model.ts'
-import type { Endpoint } from './clusters.ts'
-import type { HeaderMap } from './header-variables.ts'
+import type { Endpoint } from '../../ir/endpoint.ts'
+import type { Cluster } from '../../ir/model.ts'
+import type { HeaderMap } from '../request/header-variables.ts'
 
 export interface UpstreamRequest {
   readonly method: string
