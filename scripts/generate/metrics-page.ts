@@ -1,7 +1,9 @@
 /** docs/metrics.md: every series the manager serves, from the registrations themselves. */
 import { createMetrics, type Metrics } from '../../packages/kube/src/metrics.ts'
 import { createBalanceMetrics } from '../../packages/operator/src/balance/report/balance-metrics.ts'
-import { createProductMetrics, createRecordsMetrics, showPause } from '../../packages/operator/src/metrics.ts'
+import { createProductMetrics } from '../../packages/operator/src/metrics.ts'
+import { showPause } from '../../packages/operator/src/process/pause-metric.ts'
+import { createRecordsMetrics } from '../../packages/operator/src/records/sync/records-metrics.ts'
 import { createDnsMetrics } from '../../packages/operator/src/serve/dns-metrics.ts'
 import { createKillSwitch } from '../../packages/operator/src/process/kill-switch.ts'
 import { markdownTable } from './markdown-table.ts'

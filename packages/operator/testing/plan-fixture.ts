@@ -1,18 +1,12 @@
 /** Builders for tests of plans: RRsets, desired RRsets with modifiers, and generated zones with records of other owners. */
 import fc from 'fast-check'
+import { planZone } from '../src/records/plan-zone.ts'
 import { EMPTY_STATE } from '../src/records/state/guard-state.ts'
 import { DEFAULT_LIMITS } from '../src/records/plan/limits.ts'
 import { type Marker, markerName, printMarker } from '../src/rrset/marker.ts'
 import { printRegistryValue, registryNames, type RegistryOptions } from '../src/rrset/external-dns-registry.ts'
 import { orderedWrites } from '../src/records/execute/batch.ts'
-import {
-  type Desired,
-  type Plan,
-  type PlanInput,
-  planZone,
-  type Policy,
-  type RecordSource,
-} from '../src/records/plan/plan.ts'
+import { type Desired, type Plan, type PlanInput, type Policy, type RecordSource } from '../src/records/plan/plan.ts'
 import { compareSets, type ObservedRRset, type RRset, setKey, sortedUnique } from '../src/rrset/rrset.ts'
 import { createZoneView } from '../src/records/plan/zone-view.ts'
 

@@ -1,11 +1,11 @@
 /** Builders for tests: objects as a user would write them, and decisions on them without a server. */
 import type { Obj } from '@seamark/kube/object'
 import type { HTTPProxy, VirtualHost } from '@seamark/kube/contour'
+import type { Target } from '../src/publish/sources/source.ts'
 import { sortAddresses } from '../src/address.ts'
 import { TLS_ACME } from '../src/publish/annotation-keys.ts'
 import type { ChildRole } from '../src/publish/decide/child.ts'
 import { decide, type Decision } from '../src/publish/decide/decide.ts'
-import type { Target } from '../src/publish/decide/dns-endpoint.ts'
 import { dropIn, type PublishOptions } from '../src/publish/options.ts'
 import { fromHTTPProxy } from '../src/publish/sources/http-proxy.ts'
 

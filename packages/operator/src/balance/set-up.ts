@@ -12,8 +12,8 @@ import {
   untilAborted,
   type WebhookClientConfig,
 } from '@seamark/kube'
-import { keepStoredVersions, loadBalancerCrds } from '../api/dns-load-balancer-crds.ts'
-import { installCrds } from '../api/install-crds.ts'
+import { keepStoredVersions, loadBalancerCrds } from '../api/crds/dns-load-balancer-crds.ts'
+import { installCrds } from '../api/crds/install-crds.ts'
 import { systemResolver } from '../health/connection.ts'
 import { createHealthMonitor, type HealthMonitorDeps } from '../health/monitor.ts'
 import { createBalanceMetrics } from './report/balance-metrics.ts'

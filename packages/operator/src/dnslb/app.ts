@@ -7,8 +7,8 @@
  * when nothing writes any more, so that another process continues at once; the caller closes the clusters.
  */
 import { type Cluster, CustomResourceDefinition, type Manager, manager } from '@seamark/kube'
-import { keepStoredVersions, loadBalancerCrds } from '../api/dns-load-balancer-crds.ts'
-import { installCrds } from '../api/install-crds.ts'
+import { keepStoredVersions, loadBalancerCrds } from '../api/crds/dns-load-balancer-crds.ts'
+import { installCrds } from '../api/crds/install-crds.ts'
 import { setUpEndpointSources } from '../balance/source/endpoint-controller.ts'
 import { gateWrites, WriteRefused } from '../process/write-gate.ts'
 import { setUpDns } from './dns-controllers.ts'

@@ -4,11 +4,11 @@
  *
  * Each value is accepted or refused as a whole, with a finding: an invalid TTL never prevents a record.
  */
-import { parseAddress } from '../../address.ts'
-import { annotation, type Annotations, EXTERNAL_DNS_PREFIXES } from '../annotation-keys.ts'
-import { type Finding, warning } from '../../finding.ts'
-import { parseDurationMs } from '../flags.ts'
-import { findHostFault, normalizeHost } from '../../host-name.ts'
+import { parseAddress } from '../address.ts'
+import { annotation, type Annotations, EXTERNAL_DNS_PREFIXES } from './annotation-keys.ts'
+import { type Finding, warning } from '../finding.ts'
+import { parseDurationMs } from './flags.ts'
+import { findHostFault, normalizeHost } from '../host-name.ts'
 
 export interface DnsSettings {
   readonly ttl?: number

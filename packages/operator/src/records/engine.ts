@@ -8,6 +8,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { type AdaptiveLimiter, type Clock, createLimiter, systemClock } from '@seamark/kube'
+import { planZone } from './plan-zone.ts'
 import type { Provider, ProviderZone } from '../providers/provider.ts'
 import type { Reason } from '../reasons.ts'
 import { ProviderError } from '../rrset/error.ts'
@@ -19,12 +20,11 @@ import type { KillSwitch } from '../process/kill-switch.ts'
 import { DEFAULT_LIMITS, type Limits } from './plan/limits.ts'
 import type { PlanOutcome } from './execute/result.ts'
 import type { Owner } from './plan/ownership.ts'
-import type { PlanStore } from './state/plan-store.ts'
+import type { PlanStore } from './stores/plan-store.ts'
 import {
   type Desired,
   nextPlanNumber,
   type Plan,
-  planZone,
   type RecordSource,
   type SourceView,
   type Unusable,

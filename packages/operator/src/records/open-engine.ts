@@ -15,7 +15,7 @@ import {
 import type { GuardStore } from './state/guard-state.ts'
 import type { KillSwitch } from '../process/kill-switch.ts'
 import type { Owner } from './plan/ownership.ts'
-import type { PlanStore } from './state/plan-store.ts'
+import type { PlanStore } from './stores/plan-store.ts'
 import type { CallObserver } from './execute/provider-calls.ts'
 import { isInvalid } from '../rrset/rrset.ts'
 

@@ -5,11 +5,11 @@
  */
 import type { CustomResourceDefinition } from '@seamark/kube'
 import type { Kind } from '@seamark/kube/object'
-import { Certificate } from './certificate.ts'
-import { DNSEndpoint } from './dns-endpoint.ts'
+import { Certificate } from '../certificate.ts'
+import { DNSEndpoint } from '../dns-endpoint.ts'
 import { Gateway, HTTPRoute, ReferenceGrant } from '@seamark/kube/gateway-api'
 import { HTTPProxy, IngressRoute, TLSCertificateDelegation } from '@seamark/kube/contour'
-import { Route } from './route.ts'
+import { Route } from '../route.ts'
 
 type Schema = Record<string, unknown>
 

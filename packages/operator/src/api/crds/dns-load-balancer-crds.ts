@@ -5,13 +5,13 @@
  */
 import type { CustomResourceDefinition, Immutable, WebhookClientConfig } from '@seamark/kube'
 import { customResourceDefinition } from '@seamark/kube/crd'
-import { DNSLoadBalancerEndpoint } from './dns-load-balancer-endpoint.ts'
-import { DNSLoadBalancer } from './dns-load-balancer.ts'
-import { DNSProvider } from './dns-provider.ts'
+import { DNSLoadBalancerEndpoint } from '../dns-load-balancer-endpoint.ts'
+import { DNSLoadBalancer } from '../dns-load-balancer.ts'
+import { DNSProvider } from '../dns-provider.ts'
 import { CRD_REVISION_ANNOTATION } from './install-crds.ts'
-import { DNSLoadBalancerEndpointV1 } from './v1/dns-load-balancer-endpoint.ts'
-import { DNSLoadBalancerV1 } from './v1/dns-load-balancer.ts'
-import { DNSProviderV1 } from './v1/dns-provider.ts'
+import { DNSLoadBalancerEndpointV1 } from '../v1/dns-load-balancer-endpoint.ts'
+import { DNSLoadBalancerV1 } from '../v1/dns-load-balancer.ts'
+import { DNSProviderV1 } from '../v1/dns-provider.ts'
 
 /** Increase it with every change of one of the schemas. */
 const REVISION = '2'

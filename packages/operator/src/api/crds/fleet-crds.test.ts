@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { fleetCrds } from './fleet-crds.ts'
-import { DEFAULT_POLICY, parsePolicySpec } from './global-ingress-policy.ts'
+import { DEFAULT_POLICY, parsePolicySpec } from '../global-ingress-policy.ts'
 
 describe('the CRDs of the fleet', () => {
   it('are one for each kind, with a status subresource where there is a status, and columns', () => {

@@ -10,6 +10,7 @@
  */
 import type { Immutable } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
+import { type BalanceEvent, warning } from '../balance-event.ts'
 import type { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
 import type { DNSLoadBalancerStatus } from '../../api/dns-load-balancer.ts'
 import type { Verdict } from '../../health/verdict.ts'
@@ -17,9 +18,8 @@ import type { Reason } from '../../reasons.ts'
 import { compareText } from '../../rrset/rrset.ts'
 import type { BalancedSet } from './answer-shares.ts'
 import { type Candidate, candidateOf, comparePreference, judgeEndpoint } from './endpoints.ts'
-import { type EndpointHealth, type EndpointStatus, endpointStatusOf } from '../report/endpoint-status.ts'
+import { type EndpointHealth, type EndpointStatus, endpointStatusOf } from './endpoint-status.ts'
 import {
-  type BalanceEvent,
   type Finding,
   findingOf,
   MAX_CHANGES_PER_MINUTE,
@@ -27,7 +27,6 @@ import {
   replacing,
   statusOf,
   type StatusFacts,
-  warning,
 } from './finding.ts'
 import { type BalanceDefaults, type BalancerSettings, readLoadBalancer } from '../load-balancer.ts'
 import { type Membership, membershipOf } from './membership.ts'

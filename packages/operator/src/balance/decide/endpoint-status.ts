@@ -2,8 +2,8 @@
 import { type Condition, type Immutable, setCondition } from '@seamark/kube'
 import type { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
 import type { Verdict } from '../../health/verdict.ts'
-import { targetOf } from '../decide/endpoints.ts'
-import type { Membership } from '../decide/membership.ts'
+import { targetOf } from './endpoints.ts'
+import type { Membership } from './membership.ts'
 
 /** Since when it is healthy or not, and the result of the probe that changed it. */
 export const HEALTHY_CONDITION = 'Healthy'

@@ -7,17 +7,13 @@ import type { Verdict } from '../../health/verdict.ts'
 import type { Reason } from '../../reasons.ts'
 import { compareText } from '../../rrset/rrset.ts'
 import type { Candidate } from './endpoints.ts'
+import { type BalanceEvent, warning } from '../balance-event.ts'
 import type { BalancerSettings } from '../load-balancer.ts'
 import type { Selection } from './select.ts'
 
 const READY_CONDITION = 'Ready'
 /** INV-19. */
 export const MAX_CHANGES_PER_MINUTE = 6
-
-export interface BalanceEvent {
-  readonly type: 'Normal' | 'Warning'
-  readonly message: string
-}
 
 export type ProviderFact =
   | { readonly state: 'ready' }
@@ -117,10 +113,6 @@ const HELD_MESSAGES: Partial<Record<Reason, string>> = {
 /** The original prefixes each host with a blank, hence two of them after "with". */
 export function replacing({ dnsName }: BalancerSettings, active: readonly Candidate[]): string {
   return `replacing ${dnsName} with ${active.map(({ host }) => ` ${host}`).join('')}`
-}
-
-export function warning(message: string): BalanceEvent {
-  return { type: 'Warning', message }
 }
 
 export function statusOf(facts: StatusFacts, finding: Finding): DNSLoadBalancerStatus {

@@ -7,7 +7,7 @@ import { keyOf } from '@seamark/kube/object'
 import { Gauge, Registry } from 'prom-client'
 import type { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
 import type { DNSLoadBalancer, DNSLoadBalancerStatus } from '../../api/dns-load-balancer.ts'
-import type { EndpointStatus } from './endpoint-status.ts'
+import type { EndpointStatus } from '../decide/endpoint-status.ts'
 
 export interface BalanceMetrics {
   /** `statuses` holds only the endpoint statuses that change. */

@@ -13,7 +13,7 @@
  * - The phase is stored in the status of the LeafIngress and everything else is observed, so that a restart continues where
  *   the last process stopped.
  */
-import type { Phase } from '../../api/leaf-ingress.ts'
+import type { LeafAddress, Phase } from '../../api/leaf-ingress.ts'
 import type { Reason } from '../../reasons.ts'
 import type { Presence } from './dns-presence.ts'
 
@@ -51,6 +51,27 @@ export interface LeafFacts {
   readonly drainDeadlineMs: number | undefined
   readonly nowMs: number
   readonly timing: LeafTiming
+}
+
+/** What is known about a leaf from the caches of its member and of the hub. */
+export interface LeafObservation {
+  /** Undefined: the member cannot be read. */
+  readonly isApplied: boolean | undefined
+  /** Undefined: the member cannot be read. */
+  readonly isAdmitted: boolean | undefined
+  /** The last known ones while the member cannot be read. */
+  readonly addresses: readonly LeafAddress[]
+  /** Undefined: unknown. */
+  readonly endpointsReady: number | undefined
+  /** The member cannot be read, and was tried. */
+  readonly isStale: boolean
+  readonly remote: { readonly uid: string; readonly generation: number | undefined } | undefined
+  readonly probe: LeafFacts['probe']
+  /** By what balance published. */
+  readonly dns: LeafFacts['dns']
+  /** No endpoint of the leaf is offered to DNS. */
+  readonly isWithdrawn: boolean
+  readonly message: string
 }
 
 export interface LeafTiming {

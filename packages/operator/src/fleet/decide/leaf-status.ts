@@ -2,8 +2,7 @@
 import { timestamp } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
 import type { LeafIngress, LeafIngressStatus } from '../../api/leaf-ingress.ts'
-import type { LeafObservation } from '../reconcile/leaf-observation.ts'
-import type { LeafDecision } from './leaf-phase.ts'
+import type { LeafDecision, LeafObservation } from './leaf-phase.ts'
 import type { ObservedLeaf } from './leaves.ts'
 
 export function leafStatus(

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { LeafObservation } from './leaf-phase.ts'
 import type { GlobalIngressSpec } from '../../api/global-ingress.ts'
 import type { LeafIngress, LeafIngressStatus } from '../../api/leaf-ingress.ts'
-import type { LeafObservation } from '../reconcile/leaf-observation.ts'
 import type { HostAnswers } from './dns-presence.ts'
 import { leafStatus } from './leaf-status.ts'
 import {

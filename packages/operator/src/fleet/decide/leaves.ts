@@ -2,12 +2,18 @@
  * All leaves of a root at once: the facts of each, its decision (leaf-phase.ts), and a summary for statuses. Pure.
  */
 import type { Immutable } from '@seamark/kube/object'
+import type { SyncResult } from './sync.ts'
 import type { GlobalIngressSpec } from '../../api/global-ingress.ts'
 import type { LeafIngress } from '../../api/leaf-ingress.ts'
-import type { LeafObservation } from '../reconcile/leaf-observation.ts'
-import type { SyncResult } from '../members/sync-results.ts'
 import { type HostAnswers, isAnsweredEverywhere, type Presence, presenceOf, silentServers } from './dns-presence.ts'
-import { decideLeaf, isServing, type LeafDecision, type LeafFacts, type LeafTiming } from './leaf-phase.ts'
+import {
+  decideLeaf,
+  isServing,
+  type LeafDecision,
+  type LeafFacts,
+  type LeafTiming,
+  type LeafObservation,
+} from './leaf-phase.ts'
 import { highestTtlSeconds, type TtlHistory } from './published-ttl.ts'
 import type { LeafSummary } from './status.ts'
 

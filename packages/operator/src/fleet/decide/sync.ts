@@ -4,6 +4,7 @@
  * Guarantee: an object that is not ours is neither changed nor deleted, unless the root asks for its adoption.
  */
 import type { Immutable, Obj } from '@seamark/kube/object'
+import type { Reason } from '../../reasons.ts'
 import { HASH_ANNOTATION, HUB_LABEL, MANAGED_LABEL } from '../names.ts'
 import type { Manifest } from '../roots/root-kind.ts'
 
@@ -12,6 +13,14 @@ export type SyncStep =
   /** `drift`: another client changed what we applied. */
   | { readonly step: 'apply'; readonly why: 'absent' | 'changed' | 'drift' | 'adopted' }
   | { readonly step: 'refuse'; readonly message: string }
+
+/** What a syncer reports about a leaf, where it cannot be observed. */
+export interface SyncResult {
+  readonly reason: Reason
+  readonly message: string
+  /** The remote objects were confirmed to be absent. */
+  readonly isGone: boolean
+}
 
 export function decideSync(
   wanted: Immutable<Manifest>,

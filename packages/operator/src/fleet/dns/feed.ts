@@ -6,7 +6,7 @@ import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
 import { GlobalIngress } from '../../api/global-ingress.ts'
 import type { Feed } from '../decide/dns-feed.ts'
 import { ROOT_ANNOTATION, ROOT_KIND_LABEL } from '../names.ts'
-import type { RootIndexes } from '../reconcile/root-indexes.ts'
+import type { RootIndexes } from '../roots/root-indexes.ts'
 
 export async function syncFeed(
   { balancers, endpoints }: Feed,

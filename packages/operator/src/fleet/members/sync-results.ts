@@ -2,14 +2,7 @@
  * What the syncers report about leaves, by key of the LeafIngress: only what cannot be observed in the caches of a member,
  * such as a refused apply. In memory: after a restart the syncers find it out again.
  */
-import type { Reason } from '../../reasons.ts'
-
-export interface SyncResult {
-  readonly reason: Reason
-  readonly message: string
-  /** The remote objects were confirmed to be absent. */
-  readonly isGone: boolean
-}
+import type { SyncResult } from '../decide/sync.ts'
 
 export class SyncResults {
   readonly #results = new Map<string, SyncResult>()

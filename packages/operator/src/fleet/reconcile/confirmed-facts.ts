@@ -14,7 +14,7 @@ import type { BackendFact } from '../decide/placement.ts'
 import type { MemberViews } from '../members/member-view.ts'
 import { globalIngressName, leafName, ROOT_UID_LABEL, SUMMARY_ANNOTATION } from '../names.ts'
 import type { Manifest, RootKind } from '../roots/root-kind.ts'
-import type { RootIndexes } from './root-indexes.ts'
+import type { RootIndexes } from '../roots/root-indexes.ts'
 import { ROOT_KINDS } from '../roots/root-kinds.ts'
 
 type Leaves = ReadonlyMap<string, Immutable<LeafIngress>>

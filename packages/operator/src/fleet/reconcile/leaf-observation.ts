@@ -3,35 +3,15 @@ import { type Kind, keyOf } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
 import type { Cluster } from '../../api/cluster.ts'
 import type { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
-import type { LeafAddress, LeafIngress } from '../../api/leaf-ingress.ts'
+import type { LeafIngress } from '../../api/leaf-ingress.ts'
 import { parseAddress } from '../../address.ts'
 import type { FindRemote } from './confirmed-facts.ts'
-import type { LeafFacts } from '../decide/leaf-phase.ts'
+import type { LeafObservation } from '../decide/leaf-phase.ts'
 import type { MemberViews } from '../members/member-view.ts'
 import { HASH_ANNOTATION, LEAF_CLUSTER_LABEL } from '../names.ts'
 import { readAddress } from '../roots/ingress.ts'
 import type { Admission, Manifest, RootKind } from '../roots/root-kind.ts'
 import { ROOT_KINDS } from '../roots/root-kinds.ts'
-
-export interface LeafObservation {
-  /** Undefined: the member cannot be read. */
-  readonly isApplied: boolean | undefined
-  /** Undefined: the member cannot be read. */
-  readonly isAdmitted: boolean | undefined
-  /** The last known ones while the member cannot be read. */
-  readonly addresses: readonly LeafAddress[]
-  /** Undefined: unknown. */
-  readonly endpointsReady: number | undefined
-  /** The member cannot be read, and was tried. */
-  readonly isStale: boolean
-  readonly remote: { readonly uid: string; readonly generation: number | undefined } | undefined
-  readonly probe: LeafFacts['probe']
-  /** By what balance published. */
-  readonly dns: LeafFacts['dns']
-  /** No endpoint of the leaf is offered to DNS. */
-  readonly isWithdrawn: boolean
-  readonly message: string
-}
 
 export interface ObservationDeps {
   readonly views: MemberViews

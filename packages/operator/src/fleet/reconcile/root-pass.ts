@@ -13,7 +13,7 @@ import type { ResolvedPolicy } from '../decide/policy.ts'
 import { endpointsByCluster, observeLeaf } from './leaf-observation.ts'
 import type { MemberViews } from '../members/member-view.ts'
 import type { SyncResults } from '../members/sync-results.ts'
-import type { RootIndexes } from './root-indexes.ts'
+import type { RootIndexes } from '../roots/root-indexes.ts'
 import { applyPlan } from './root-objects.ts'
 import type { RootKind } from '../roots/root-kind.ts'
 

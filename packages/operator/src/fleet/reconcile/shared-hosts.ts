@@ -3,7 +3,7 @@ import type { Context } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
 import type { GlobalIngressSpec } from '../../api/global-ingress.ts'
 import type { TtlHistory } from '../decide/published-ttl.ts'
-import type { RootIndexes } from './root-indexes.ts'
+import type { RootIndexes } from '../roots/root-indexes.ts'
 
 /** Clusters on which every other owner of a host serves; undefined: there is no other owner. */
 export function sharedClusters(

@@ -37,7 +37,7 @@ import {
   ROOT_FINALIZER,
   SUMMARY_ANNOTATION,
 } from '../names.ts'
-import type { RootIndexes } from './root-indexes.ts'
+import type { RootIndexes } from '../roots/root-indexes.ts'
 import type { RootKind } from '../roots/root-kind.ts'
 import { ttlsOf, unsharedHosts } from './shared-hosts.ts'
 import type { SyncResults } from '../members/sync-results.ts'

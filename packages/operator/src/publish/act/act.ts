@@ -26,7 +26,7 @@ import { type DesiredChild, ownerKey } from '../decide/child.ts'
 import type { SourceDecision } from '../decide/source-decision.ts'
 import type { MassChange, MassGuard, MassRequest } from '../guard/mass-guard.ts'
 import { type Child, KIND_OF_ROLE, type OwnedChild, type Step } from '../decide/plan.ts'
-import { compareStep } from '../report/step-effect.ts'
+import { compareStep } from '../decide/step-effect.ts'
 
 export interface ActDeps {
   readonly writer: Pick<Writer, 'apply' | 'delete'>

@@ -10,12 +10,12 @@ import { decideCertificate } from './certificate.ts'
 import { CHILD_ROLES, type ChildRole, held, unwanted, type ChildDecision, type DesiredChild } from './child.ts'
 import { isOfClass } from '../sources/class-filter.ts'
 import { decideDelegation } from './delegation.ts'
-import { decideDns, type Target } from './dns-endpoint.ts'
+import { decideDns } from './dns-endpoint.ts'
 import { type Finding, note, warning } from '../../finding.ts'
 import { claimKey, type Claim } from '../sources/host-claim.ts'
 import { findHostFault, normalizeHost } from '../../host-name.ts'
 import type { PublishOptions } from '../options.ts'
-import type { Source } from '../sources/source.ts'
+import type { Source, Target } from '../sources/source.ts'
 
 export interface Facts {
   readonly source: Source

@@ -6,20 +6,14 @@
  */
 import { DNSEndpoint, type Endpoint } from '../../api/dns-endpoint.ts'
 import { apiVersionOf } from '@seamark/kube/object'
-import type { Addresses } from '../../address.ts'
 import { childMetadata, held, type ChildDecision } from './child.ts'
-import { type DnsSettings, readDnsSettings } from './external-dns-annotations.ts'
+import { type DnsSettings, readDnsSettings } from '../external-dns-annotations.ts'
 import { type Finding, note, warning } from '../../finding.ts'
 import { dnsPlace, fitName, type Place } from './names.ts'
 import type { PublishOptions } from '../options.ts'
-import type { Source } from '../sources/source.ts'
+import type { Source, Target } from '../sources/source.ts'
 
 const TTL_SECONDS = 3600
-
-/** The known targets of the hosts. */
-export type Target =
-  | { readonly state: 'known'; readonly addresses: Addresses; readonly from: string }
-  | { readonly state: 'unknown'; readonly finding: Finding }
 
 const NO_SETTINGS: DnsSettings = { providerSpecific: [], findings: [] }
 

@@ -4,9 +4,9 @@
  */
 import type { Change, Clock, Informer } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
-import type { SourceDecider } from '../decide/source-decision.ts'
+import type { SourceDecider } from './source-decision.ts'
 import type { SourceKind } from '../options.ts'
-import { compareAge } from './source.ts'
+import { compareAge } from '../sources/source.ts'
 
 export function watchReleases(
   informer: Informer<Obj>,

@@ -2,9 +2,9 @@
 import { createLearnedDefaults, type Informers, decideApply, type ApplyDecision } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { FIELD_MANAGER } from '../../process/field-manager.ts'
-import type { DesiredChild } from '../decide/child.ts'
+import type { DesiredChild } from './child.ts'
 import { diffApply } from './object-diff.ts'
-import { KIND_OF_ROLE } from '../decide/plan.ts'
+import { KIND_OF_ROLE } from './plan.ts'
 
 export type StepEffect =
   | { readonly state: 'equal' }

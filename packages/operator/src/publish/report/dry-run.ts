@@ -11,7 +11,7 @@ import type { PublishOptions, SourceKind } from '../options.ts'
 import type { Step } from '../decide/plan.ts'
 import { sourceKey } from '../sources/source.ts'
 import { sourceKindToken } from '../sources/source-reader.ts'
-import { compareStep } from './step-effect.ts'
+import { compareStep } from '../decide/step-effect.ts'
 import { watchForPublish } from '../watches.ts'
 
 interface PlannedChange {

@@ -5,7 +5,7 @@
 import type { Informers } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import type { SourceDecision } from '../decide/source-decision.ts'
-import { compareStep } from './step-effect.ts'
+import { compareStep } from '../decide/step-effect.ts'
 
 /** One text per step that would change something, such as `create DNSEndpoint ns/foo`. */
 export function describePending(

@@ -15,7 +15,7 @@ import type { Decision } from '../decide/decide.ts'
 import type { PublishOptions, SourceKind } from '../options.ts'
 import { KIND_OF_ROLE } from '../decide/plan.ts'
 import { sourceKindToken } from '../sources/source-reader.ts'
-import { compareStep } from './step-effect.ts'
+import { compareStep } from '../decide/step-effect.ts'
 import { watchForPublish } from '../watches.ts'
 
 export interface Difference {

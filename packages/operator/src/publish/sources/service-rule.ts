@@ -3,10 +3,9 @@ import type { Immutable } from '@seamark/kube/object'
 import type { Service } from '@seamark/kube'
 import { sortAddresses } from '../../address.ts'
 import { effectiveClass } from './class-filter.ts'
-import type { Target } from '../decide/dns-endpoint.ts'
 import { warning } from '../../finding.ts'
 import type { PublishOptions } from '../options.ts'
-import type { Source } from './source.ts'
+import type { Source, Target } from './source.ts'
 
 /** The rule for the class of the source, else the one without a class. */
 function findService(source: Source, options: PublishOptions): string | undefined {

@@ -2,7 +2,7 @@
 import { Service } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
 import { sortAddresses } from '../../address.ts'
-import { externalDns } from '../decide/external-dns-annotations.ts'
+import { externalDns } from '../external-dns-annotations.ts'
 import { normalizeHost } from '../../host-name.ts'
 import type { Source } from './source.ts'
 import { commonOf } from './base.ts'

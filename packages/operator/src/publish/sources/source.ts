@@ -23,6 +23,11 @@ type Origin =
   /** Parents or status that cannot be read now: published records are held. */
   | { readonly type: 'unknown'; readonly message: string }
 
+/** The known targets of the hosts. */
+export type Target =
+  | { readonly state: 'known'; readonly addresses: Addresses; readonly from: string }
+  | { readonly state: 'unknown'; readonly finding: Finding }
+
 export interface Source {
   readonly kind: SourceKind
   readonly apiVersion: string
