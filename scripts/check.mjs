@@ -1,19 +1,20 @@
-/** `npm run check`: lint, format, types, dead code, generated files. Runs all of them, then says which failed. */
+/** `npm run check`: lint, format, types, dead code, directions of imports, generated files. Runs all of them, then says which failed. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 const bin = (name) => join(root, 'node_modules/.bin', name)
+const script = (name, ...args) => [
+  process.execPath,
+  ['--conditions=source', '--import', 'tsx', join(root, 'scripts', name), ...args],
+]
 const STEPS = [
   ['lint', bin('oxlint'), ['--quiet']],
   ['format', bin('oxfmt'), ['--check', '.']],
   ['types', bin('tsc'), ['-p', 'tsconfig.json']],
   ['dead code', bin('knip'), []],
-  [
-    'generated files',
-    process.execPath,
-    ['--conditions=source', '--import', 'tsx', join(root, 'scripts/generate.ts'), '--check'],
-  ],
+  ['imports', ...script('check-imports.ts')],
+  ['generated files', ...script('generate.ts', '--check')],
 ]
 
 const failed = []
