@@ -15,7 +15,7 @@ it.each([
   ['a later step', 'packages/operator/src/publish/decide/plan.ts', "import { act } from '../act/act.ts'"],
   ['a sibling of its layer', 'packages/gateway/src/proxy/listen/a.ts', "import { x } from '../upstream/health.ts'"],
   ['more than its only folders', 'packages/apiserver/src/apply/a.ts', "import { x } from '../store/store.ts'"],
-  ['the program', 'packages/operator/src/process/switches.ts', "import { runApp } from '../app.ts'"],
+  ['the program', 'packages/operator/src/process/switches.ts', "import { runApp } from '../app/app.ts'"],
   ['processes', 'packages/operator/src/serve/a.ts', "import { spawn } from 'node:child_process'"],
   ['a folder without a layer', 'packages/dns/src/server/a.ts', "import { x } from '../elsewhere/b.ts'"],
   ['a source of a package, from a test', 'test/bench/kube.ts', "import { x } from '../../packages/kube/src/clock.ts'"],

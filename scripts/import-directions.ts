@@ -83,7 +83,7 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
       'balance',
       'dnslb explain',
       'config.ts',
-      'app.ts',
+      'app',
     ],
     only: {
       health: '',

@@ -34,7 +34,7 @@ describe('explain', () => {
 
   it('skips what publish would make when it is off, and leaves the verdict to DNSEndpoints and the route', () => {
     const off: Partial<ExplainFacts> = {
-      isPublishOff: true,
+      isPublishOn: false,
       sources: [{ name: 'Ingress ns/web', findings: [], isPublishing: false }],
       targets: [],
       addressFindings: [warning('NoLoadBalancerAddress', 'no')],
@@ -61,8 +61,8 @@ describe('explain', () => {
     expect(firstBroken({ ...off, route: { isServed: false, text: 'no route' } })).toBe('route RouteNotServed')
     expect(firstBroken({ ...off, sources: [] })).toBe('source SourceNotFound')
     expect(firstBroken({ ...off, sources: [], route: served })).toBeUndefined()
-    expect(firstBroken({ isPublishOff: true })).toBeUndefined()
-    expect(firstBroken({ isPublishOff: true, plan: undefined, answer: { server: 'x', targets: [] } })).toBe(
+    expect(firstBroken({ isPublishOn: false })).toBeUndefined()
+    expect(firstBroken({ isPublishOn: false, plan: undefined, answer: { server: 'x', targets: [] } })).toBe(
       'answer AnswerDiffers',
     )
   })

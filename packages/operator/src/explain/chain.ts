@@ -67,8 +67,8 @@ export interface ExplainFacts {
   readonly reported?: readonly Finding[]
   /** Undefined: unknown. */
   readonly manager?: ManagerFact
-  /** Sources get no record, certificate or DNSEndpoint (`publish.enabled: false`). @default false */
-  readonly isPublishOff?: boolean
+  /** False: sources get no record, certificate or DNSEndpoint (`publish.enabled: false`). @default true */
+  readonly isPublishOn?: boolean
   /** Of a host of the fleet: in place of the hops of a source, its address, certificate and DNSEndpoint. */
   readonly fleet?: readonly Hop[]
   /** The load balancer that publishes the host, if one does. */
@@ -169,12 +169,12 @@ function byFinding(name: HopName, findings: readonly Finding[]): Hop | undefined
 
 const PUBLISH_OFF = 'publish is off (publish.enabled: false)'
 
-function sourceHop({ host, sources, plan, forbidden = [], isPublishOff, route }: ExplainFacts): Hop {
+function sourceHop({ host, sources, plan, forbidden = [], isPublishOn = true, route }: ExplainFacts): Hop {
   const [first] = sources
-  if (isPublishOff === true && first !== undefined && !first.isPublishing)
+  if (!isPublishOn && first !== undefined && !first.isPublishing)
     return skipped('source', `${first.name} names the host and gets no record: ${PUBLISH_OFF}`)
   // The gateway may serve the host all the same.
-  if (isPublishOff === true && first === undefined && route?.isServed === true)
+  if (!isPublishOn && first === undefined && route?.isServed === true)
     return skipped('source', `no DNSEndpoint names ${host}; ${PUBLISH_OFF}`)
   if (first === undefined) {
     // For a record whose source was deleted, the guard that holds the deletion is the explanation.
@@ -241,10 +241,10 @@ function isReason(text: string): text is Reason {
   return Object.hasOwn(REASONS, text)
 }
 
-function addressHop({ targets, addressFindings, sources, isPublishOff }: ExplainFacts): Hop {
+function addressHop({ targets, addressFindings, sources, isPublishOn = true }: ExplainFacts): Hop {
   if (sources.length === 0) return skipped('address', 'no source')
   if (targets.length > 0) return ok('address', targets.join(', '))
-  if (isPublishOff === true) return skipped('address', PUBLISH_OFF)
+  if (!isPublishOn) return skipped('address', PUBLISH_OFF)
   return byFinding('address', addressFindings) ?? skipped('address', 'no record is requested')
 }
 
@@ -341,12 +341,12 @@ function providerHop({ plan, targets }: ExplainFacts): Hop {
   return ok('provider', `zone ${plan.zone} has ${plan.records.join(', ') || 'nothing, as desired'}`)
 }
 
-function answerHop({ answer, targets, endpoint, isPublishOff }: ExplainFacts): Hop {
+function answerHop({ answer, targets, endpoint, isPublishOn = true }: ExplainFacts): Hop {
   if (answer === undefined) return skipped('answer', 'no DNS server was asked; name one with --server')
   if (answer.fault !== undefined) return broken('answer', 'AnswerDiffers', `${answer.server}: ${answer.fault}`)
   const desired = targets.length > 0 ? targets : (endpoint?.targets ?? [])
   // Without a DNSEndpoint the record may be anybody's.
-  if (isPublishOff === true && desired.length === 0)
+  if (!isPublishOn && desired.length === 0)
     return skipped('answer', `${answer.server} answers ${answer.targets.join(', ') || 'nothing'}; ${PUBLISH_OFF}`)
   if (!isSameSet(answer.targets, desired)) {
     return broken('answer', 'AnswerDiffers', `${answer.server} answers ${answer.targets.join(', ') || 'nothing'}`)

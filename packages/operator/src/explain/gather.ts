@@ -42,7 +42,7 @@ export async function gatherFacts(
   // Without publish a source only names the host: its record is that of a DNSEndpoint, if there is one.
   const chosen = isPublishOn ? (decided.find(isPublishing) ?? decided[0]) : undefined
   const running = await manager?.(signal)
-  const managed = { ...(running !== undefined && { manager: running }), ...(!isPublishOn && { isPublishOff: true }) }
+  const managed = { isPublishOn, ...(running !== undefined && { manager: running }) }
   const direct = chosen === undefined ? await findDirectEndpoint(host, cluster, signal) : undefined
   if (direct !== undefined) {
     const balance = await findBalanceFact(host, cluster, signal)

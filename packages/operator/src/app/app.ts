@@ -1,0 +1,119 @@
+/** The manager: its server, its gate of writes and its DNS service around the capabilities. */
+import { createLogger, type Logger, type Manager, manager, messageOf, Secret, systemClock } from '@seamark/kube'
+import type { Immutable } from '@seamark/kube/object'
+import { DNSEndpoint } from '../api/dns-endpoint.ts'
+import { loadBalancerCrds } from '../api/crds/dns-load-balancer-crds.ts'
+import { limitHeapGrowth } from '../process/heap-growth.ts'
+import { FIELD_MANAGER } from '../process/field-manager.ts'
+import { RecordsConfig } from '../records/config.ts'
+import { certificatePaths, webhookServer } from '../process/admission-config.ts'
+import { setUpNameAdmission } from '../process/name-admission.ts'
+import { judgedSources } from '../publish/decide/requested-names.ts'
+import { requestedBy } from '../records/sync/sources/dns-endpoint-source.ts'
+import { createKillSwitch } from '../process/kill-switch.ts'
+import { isPauseEvent } from '../process/reports/pause-event.ts'
+import { type DnsService, openDnsService } from '../serve/dns-service.ts'
+import { gateWrites, WriteRefused } from '../process/write-gate.ts'
+import { setUpCapabilities } from './capabilities.ts'
+import type { AppOptions, RecordsOptions } from './options.ts'
+
+/** A stop has to complete within 5 s, also when a part hangs. */
+const GRACE_MS = 4_500
+
+export async function runApp(options: AppOptions, signal: AbortSignal): Promise<void> {
+  const { namespace, mode, clock = systemClock } = options
+  limitHeapGrowth()
+  const log = options.log ?? createLogger({ level: 'silent' })
+  const killSwitch = createKillSwitch(...(options.isPaused === true ? ['configuration'] : []))
+  // In observe mode nothing may be refused, and the certificate could not be written.
+  const admission = mode === 'enforce' ? options.admission : undefined
+  const crds = options.balance === undefined ? [] : loadBalancerCrds().map(({ metadata }) => metadata.name ?? '')
+  const serving = admission ?? (await storedConversion(options, log, signal))
+  const mgr: Manager = await manager({
+    cluster: options.cluster,
+    fieldManager: FIELD_MANAGER,
+    log,
+    clock,
+    grace: GRACE_MS,
+    ...(options.leader !== undefined && { leader: options.leader }),
+    ...(options.metrics !== undefined && { metrics: options.metrics }),
+    ...(options.probes !== undefined && { probes: options.probes }),
+    ...(serving !== undefined && { webhooks: webhookServer(serving.config, namespace, { crds }) }),
+  })
+  const checkWrite = (): void => {
+    if (killSwitch.isPaused)
+      throw new WriteRefused(
+        'PAUSED',
+        'writing is paused; to resume, remove seamark.io/pause from ConfigMap seamark, or pause from the configuration',
+      )
+    if (mode === 'observe') throw new WriteRefused('OBSERVING', 'in observe mode nothing is written')
+    if (!mgr.isLeading) throw new WriteRefused('NOT_LEADING', 'this process does not hold its lease')
+  }
+  const certificate = admission === undefined ? new Set() : certificatePaths(admission.config, namespace, { crds })
+  gateWrites(options.cluster, checkWrite, (path) => certificate.has(path) || isPauseEvent(path, namespace))
+  if (admission !== undefined)
+    setUpNameAdmission(mgr, admission.grants, [
+      // Those of the manager's namespace are its own, as in the plan.
+      {
+        kind: DNSEndpoint,
+        names: (object) => requestedBy(object as Immutable<DNSEndpoint>),
+        exempt: new Set([namespace]),
+      },
+      ...(options.publish === undefined ? [] : judgedSources(options.publish)),
+    ])
+  // Before the caches: a zone that is stored is answered while the API server is down.
+  const dns =
+    options.dns === undefined
+      ? undefined
+      : await openDnsService({
+          ...options.dns,
+          client: options.cluster.client,
+          namespace,
+          isLeading: () => mgr.isLeading,
+          isWriting: () => mgr.isLeading && mode === 'enforce' && !killSwitch.isPaused,
+          waitsForRecords: true,
+          log,
+          clock,
+        })
+  try {
+    const parts = { dns, log, clock, killSwitch, checkWrite, serving }
+    setUpCapabilities(mgr, { ...options, ...recordsOn(options, dns) }, parts)
+    await mgr.run(signal)
+  } finally {
+    await dns?.close()
+  }
+}
+
+/** In observe mode: objects that are stored as v1 can be read as long as their conversion is served. */
+async function storedConversion(
+  { admission, balance, cluster, namespace }: AppOptions,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<AppOptions['admission']> {
+  if (admission === undefined || balance === undefined) return undefined
+  const key = `${namespace}/${admission.config.secret}`
+  try {
+    const secret = await cluster.client.find(Secret, key, { signal })
+    return secret === undefined ? undefined : admission
+  } catch (error) {
+    log.warn(
+      { secret: key, error: messageOf(error) },
+      'the conversion webhook is not served: its certificate is unknown',
+    )
+    return undefined
+  }
+}
+
+/** The zones of our own server have one writer: they need no owner id to distinguish installations. */
+const OWN_ZONES_OWNER = 'seamark'
+
+/** Records with the provider of the DNS server; without `records`, of that provider only. */
+function recordsOn({ records, dns: options }: AppOptions, dns: DnsService | undefined): Pick<AppOptions, 'records'> {
+  if (dns === undefined || options === undefined) return records === undefined ? {} : { records }
+  const own: RecordsOptions = {
+    config: RecordsConfig.parse({ enabled: true, owner: OWN_ZONES_OWNER, dnsEndpoints: { enabled: true } }),
+    env: options.env,
+  }
+  const chosen = records ?? own
+  return { records: { ...chosen, providers: [...(chosen.providers ?? []), dns.provider] } }
+}

@@ -1,0 +1,147 @@
+/** Puts the capabilities together: the only place that knows all of them. */
+import { type Clock, type Logger, type Manager, untilAborted } from '@seamark/kube'
+import { setUpBalance } from '../balance/set-up.ts'
+import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
+import { type MemberRegistry, setUpMembers } from '../clusters/member-registry.ts'
+import { setUpFleet } from '../fleet/set-up.ts'
+import { reportDeniedWatches } from '../process/reports/denied-watches.ts'
+import { serverText } from '@seamark/dns'
+import { createRecordsMetrics, type RecordsMetrics } from '../records/sync/records-metrics.ts'
+import { FIELD_MANAGER } from '../process/field-manager.ts'
+import { HELD_ID_PREFIX } from '../publish/guard/mass-guard.ts'
+import { setUpPublish } from '../publish/set-up.ts'
+import { conversionAddress } from '../process/admission-config.ts'
+import { type KillSwitchControl, pausedUntil } from '../process/kill-switch.ts'
+import { configMapGuardStore } from '../records/state/config-map-guard-store.ts'
+import { HELD_OBJECTS_STORE, heldObjectStore } from '../records/state/held-objects.ts'
+import { createObjectApprovals } from '../records/state/object-approvals.ts'
+import { setUpRecords } from '../records/sync/set-up.ts'
+import { type DnsService, EMBEDDED_PROVIDER } from '../serve/dns-service.ts'
+import { ownServers } from '../serve/own-servers.ts'
+import { withoutApprovals } from '../process/switches.ts'
+import { setUpWildcard } from '../wildcard/controller.ts'
+import { gateWrites } from '../process/write-gate.ts'
+import type { AppOptions } from './options.ts'
+import { setUpProcess } from './process.ts'
+
+interface Parts {
+  readonly dns: DnsService | undefined
+  readonly log: Logger
+  readonly clock: Clock
+  readonly killSwitch: KillSwitchControl
+  /** Throws while nothing may be written. */
+  readonly checkWrite: () => void
+  /** The webhooks that the manager serves. */
+  readonly serving: AppOptions['admission']
+}
+
+/** Adds the capabilities that the options contain to the manager, and what they share. */
+export function setUpCapabilities(
+  mgr: Manager,
+  options: AppOptions,
+  { dns, log, clock, killSwitch, checkWrite, serving }: Parts,
+): void {
+  const { publish, wildcard, fleet, records, namespace, mode } = options
+  const { registry } = mgr.metrics
+  const { switches, peers, common } = setUpProcess(mgr, options, { dns, clock, killSwitch })
+  const { notify } = common
+  mgr.cache(DNSEndpoint, { projection: trimEndpoint, keepManagedFieldsOf: FIELD_MANAGER })
+  const isObjectId = (id: string): boolean => publish?.prune === true && id.startsWith(HELD_ID_PREFIX)
+  if (publish !== undefined) {
+    const store = heldObjectStore(configMapGuardStore(mgr.client, `${namespace}/${HELD_OBJECTS_STORE}`))
+    const approvals = createObjectApprovals({ store, switches, clock, notify, isOurs: isObjectId })
+    const { reportsInitialFindings = true } = options
+    setUpPublish(mgr, { ...common, approvals, options: publish, reportsInitialFindings })
+  }
+  const { allowLoopback = false, denyAddresses = [], connectMember } = options
+  let members: MemberRegistry | undefined
+  /** One registry for all capabilities that use member clusters. */
+  const memberRegistry = (): MemberRegistry => {
+    members ??= setUpMembers(mgr, {
+      namespace,
+      allowLoopback,
+      denyAddresses,
+      guard: (member) => gateWrites(member, checkWrite),
+      connect:
+        connectMember === undefined
+          ? (config, name) => mgr.connect(config, name)
+          : (config, name) => connectMember(config, { name, clock, log }),
+    })
+    return members
+  }
+  if (wildcard !== undefined) {
+    setUpWildcard(mgr, {
+      ...common,
+      options: wildcard,
+      registry: memberRegistry(),
+      endpointScope: endpointScope(options, namespace),
+    })
+  }
+  if (fleet !== undefined)
+    setUpFleet(mgr, {
+      ...common,
+      options: fleet,
+      registry: memberRegistry(),
+      ownServers: (name) =>
+        dns === undefined ? [] : ownServers({ addresses: dns.addresses, zones: () => dns.zones() }, name),
+    })
+  if (options.balance !== undefined) {
+    setUpBalance(mgr, {
+      ...common,
+      ...options.balance,
+      guard: { allowLoopback, deny: denyAddresses },
+      ownZones: dns?.zones().map(({ zone }) => zone) ?? [],
+      ...(serving !== undefined && {
+        webhooks: {
+          conversion: conversionAddress(serving.config, namespace),
+          hasAdmission: mode === 'enforce',
+        },
+      }),
+    })
+  }
+  if (records !== undefined) {
+    const { dnsEndpoints } = records.config
+    setUpRecords(mgr, {
+      ...records,
+      mode,
+      namespace,
+      untilMayWrite: common.untilMayWrite,
+      killSwitch: pausedUntil(killSwitch, peers.done),
+      switches: withoutApprovals(switches, isObjectId),
+      clock,
+      metrics: servingCompleteZones(
+        createRecordsMetrics(registry, () => clock.now()),
+        dns,
+      ),
+      endpointScope: endpointScope(options, dnsEndpoints.namespace),
+    })
+  }
+  reportDeniedWatches(mgr, namespace)
+  if (options.onReady !== undefined) {
+    const { onReady } = options
+    mgr.add('ready', async ({ signal: running }) => {
+      onReady({ ...mgr.addresses, ...(dns !== undefined && { dns: dns.addresses.map(serverText) }) })
+      await untilAborted(running)
+    })
+  }
+}
+
+/** A new zone is served when its first plan is written. */
+function servingCompleteZones(metrics: RecordsMetrics, dns: DnsService | undefined): RecordsMetrics {
+  if (dns === undefined) return metrics
+  return {
+    ...metrics,
+    synced(zone, isStale) {
+      metrics.synced(zone, isStale)
+      if (!isStale && zone.provider === EMBEDDED_PROVIDER && zone.zone !== '*') dns.complete(zone.zone)
+    },
+  }
+}
+
+/** One watch of DNSEndpoints for all capabilities, with the widest scope that one of them needs. */
+function endpointScope({ publish, balance, records }: AppOptions, namespace: string): { namespace?: string } {
+  const dnsEndpoints = records?.config.dnsEndpoints
+  const isWide =
+    publish !== undefined || balance !== undefined || (dnsEndpoints?.enabled === true && dnsEndpoints.namespace === '')
+  return isWide ? {} : { namespace }
+}

@@ -1,0 +1,74 @@
+/** Which capabilities the manager runs, on which cluster, with which lease. `seamark run`, `seamark contour-plus` and tests set them. */
+import type { Clock, Cluster, connect, LeaseOptions, Logger } from '@seamark/kube'
+import type { BalanceOptions } from '../balance/set-up.ts'
+import type { FleetOptions } from '../fleet/config.ts'
+import type { PublishOptions } from '../publish/options.ts'
+import type { Provider } from '../providers/provider.ts'
+import { RecordsConfig } from '../records/config.ts'
+import type { AdmissionConfig } from '../process/admission-config.ts'
+import type { Grants } from '../process/grants.ts'
+import type { DnsConfig } from '../serve/config.ts'
+import type { WildcardOptions } from '../wildcard/options.ts'
+
+export interface RecordsOptions {
+  readonly config: RecordsConfig
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly grants?: Grants
+  /** In addition to those of the configuration: the embedded server of this process. */
+  readonly providers?: readonly Provider[]
+  /** In [0, 1): spreads the calls of providers. @default Math.random */
+  readonly random?: () => number
+}
+
+interface DnsOptions {
+  readonly config: DnsConfig
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+export interface AppOptions {
+  readonly cluster: Cluster
+  readonly publish?: PublishOptions
+  readonly wildcard?: WildcardOptions
+  readonly fleet?: FleetOptions
+  readonly records?: RecordsOptions
+  /**
+   * Webhooks: names without a grant are refused when objects are written, and with `balance` the kinds have version v1. In
+   * observe mode only objects of v1 that exist are converted. @default no webhook
+   */
+  readonly admission?: { readonly config: AdmissionConfig; readonly grants: Grants }
+  readonly balance?: BalanceOptions
+  /** The authoritative DNS server; without `records`, DNSEndpoints become records of its zones. */
+  readonly dns?: DnsOptions
+  /** observe decides and reports, and writes nothing. */
+  readonly mode: 'observe' | 'enforce'
+  /** The kill switch by configuration: no write at all, neither DNS nor Kubernetes. @default false */
+  readonly isPaused?: boolean
+  /** The manager's own namespace: Secrets of registered clusters, wildcards, state. */
+  readonly namespace: string
+  /** @default no election: this process writes */
+  readonly leader?: Readonly<LeaseOptions>
+  /** `:8180`; undefined: no server. */
+  readonly metrics?: string
+  readonly probes?: string
+  readonly log?: Logger
+  readonly clock?: Clock
+  /** Report also findings that existed at the start. @default true */
+  readonly reportsInitialFindings?: boolean
+  /** Registered clusters and probe targets may have a loopback address: for the playground and tests. @default false */
+  readonly allowLoopback?: boolean
+  /** Address ranges that registered clusters must not have, in addition to those that are always refused. */
+  readonly denyAddresses?: readonly string[]
+  /** The connection to registered clusters. @default over the network */
+  readonly connectMember?: typeof connect
+  /** Apply `seamark.io/pause` on the ConfigMap `seamark` of the manager's namespace. @default true */
+  readonly hasPause?: boolean
+  /** Create the ConfigMap `seamark` when it is absent, and report mode and leadership on it. @default false */
+  readonly ownsConfigurationObject?: boolean
+  /** Called when the servers listen. */
+  readonly onReady?: (addresses: {
+    readonly metrics?: string
+    readonly probes?: string
+    readonly webhooks?: string
+    readonly dns?: readonly string[]
+  }) => void
+}

@@ -1,0 +1,81 @@
+/** What all capabilities share: the switches, reports, the guard against a second writer, and when writing is allowed. */
+import type { Clock, Manager } from '@seamark/kube'
+import { createProductMetrics } from '../metrics.ts'
+import { showPause } from '../process/pause-metric.ts'
+import type { KillSwitchControl } from '../process/kill-switch.ts'
+import { createNotices } from '../process/reports/notices.ts'
+import { addPeerCheck } from '../process/peer-check.ts'
+import { addProcessReports } from '../process/reports/process-reports.ts'
+import { SecondWriterGuard } from '../process/second-writer-guard.ts'
+import { createDnsMetrics } from '../serve/dns-metrics.ts'
+import type { DnsService } from '../serve/dns-service.ts'
+import { setUpDns } from '../serve/set-up.ts'
+import { type Switches, watchSwitches } from '../process/switches.ts'
+import type { AppOptions } from './options.ts'
+
+interface ProcessDeps {
+  readonly dns: DnsService | undefined
+  readonly clock: Clock
+  readonly killSwitch: KillSwitchControl
+}
+
+export function setUpProcess(mgr: Manager, options: AppOptions, { dns, clock, killSwitch }: ProcessDeps) {
+  const { namespace, mode } = options
+  const { registry } = mgr.metrics
+  const metrics = createProductMetrics(registry)
+  showPause(registry, killSwitch)
+  const { hasPause = true } = options
+  const switches = hasPause ? watchSwitches(mgr.cluster, namespace, killSwitch, clock) : NO_SWITCHES
+  if (dns !== undefined) {
+    setUpDns(mgr, dns, async (running) => switches.ready(running))
+    createDnsMetrics(registry, dns)
+  }
+  const isWriting = (): boolean => mode === 'enforce' && !killSwitch.isPaused
+  const notify = createNotices(mgr, { namespace, mayReport: isWriting })
+  const own = options.leader === undefined ? undefined : `${options.leader.namespace}/${options.leader.lease}`
+  const peers = addPeerCheck(mgr, own, notify)
+  const { ownsConfigurationObject = false } = options
+  if (hasPause)
+    addProcessReports(mgr, {
+      namespace,
+      mode,
+      killSwitch,
+      switches,
+      isWriting,
+      lease: own,
+      ownsConfigurationObject,
+      notify,
+      clock,
+    })
+  const secondWriter = new SecondWriterGuard({
+    client: mgr.client,
+    clock,
+    namespace: hasPause ? namespace : undefined,
+    findPeers: peers.find,
+    onStopped: ({ reason, message }) => notify({ reason, severity: 'Warning', message }),
+  })
+  switches.subscribe(() => secondWriter.resume())
+  const common = {
+    metrics,
+    namespace,
+    clock,
+    mode,
+    isWriting,
+    notify,
+    secondWriter,
+    // A reconcile creates its signal on first use, and most need none.
+    untilMayWrite: (running: { readonly signal: AbortSignal }) =>
+      mode === 'enforce' && !(switches.isRead && peers.isDone)
+        ? Promise.all([switches.ready(running.signal), peers.ready(running.signal)])
+        : undefined,
+  }
+  return { switches, peers, common }
+}
+
+const NO_SWITCHES: Switches = {
+  approvedIds: new Set(),
+  releasedNames: new Set(),
+  subscribe: () => () => undefined,
+  isRead: true,
+  ready: async () => undefined,
+}
