@@ -68,9 +68,9 @@ describe('the documentation', () => {
     const missing: string[] = []
     for (const line of picture.split('\n')) {
       base = /^(packages\/\w+\/src)/.exec(line)?.[1] ?? base
-      const capability = base.endsWith('operator/src') ? (/^ {2}(\w+)\/ /.exec(line)?.[1] ?? '') : ''
+      const folder = /^ {2}(\w+)\/ /.exec(line)?.[1] ?? ''
       for (const [, name = ''] of line.replace(/^packages\S+/, '').matchAll(/(?:^|[\s,;])([a-z]+)\/(?=[\s,;]|$)/g)) {
-        if (![base, join(base, capability)].some((folder) => existsSync(join(root, folder, name))))
+        if (![base, join(base, folder)].some((parent) => existsSync(join(root, parent, name))))
           missing.push(`${base} ${name}`)
       }
     }

@@ -159,12 +159,12 @@ export class Bench {
   }
 
   /** A proxy made now is decided after everything before it: when its record is there, what is not there will not come. */
-  async settled(): Promise<void> {
+  async settled(ingressClass = 'class-name'): Promise<void> {
     const { settle } = this.environment.waiting
     if (settle !== undefined) return settle()
     const name = `probe-${Math.random().toString(36).slice(2)}`
     await this.client.create(HTTPProxy, {
-      metadata: { namespace: 'ns', name, annotations: { 'kubernetes.io/ingress.class': 'class-name' } },
+      metadata: { namespace: 'ns', name, annotations: { 'kubernetes.io/ingress.class': ingressClass } },
       spec: { routes: [], virtualhost: { fqdn: `${name}.example.com` } } as NonNullable<HTTPProxy['spec']>,
     })
     await this.eventually(`a child of ${name}`, async () =>

@@ -165,7 +165,7 @@ export const guardScenarios: readonly Scenario[] = [
       expect(all.length).toBe(COUNT)
       {
         await using _app = bench.runUnified(other)
-        await bench.environment.waiting.pass(3_000)
+        await bench.settled('other')
         expect(await bench.children()).toEqual(all)
       }
       await using _app = bench.runUnified(ours)

@@ -2,7 +2,7 @@
  * What a wildcard scenario needs: a hub, clusters with nodes that are registered with it, an app with the scenario's
  * options, and reads that wait. Everything a scenario made is taken away after it.
  */
-import { type Client, Node, Secret } from '@seamark/kube'
+import { type Client, Event, Node, Secret } from '@seamark/kube'
 import type { Obj } from '@seamark/kube/object'
 import { DNSEndpoint, runApp, wildcardDefaults, type WildcardOptions } from '@seamark/operator'
 import {
@@ -132,6 +132,25 @@ export class WildcardBench {
     await addNode(cluster.client, 'a', { external: ['198.51.100.200'] })
     await this.register(name, cluster)
     await this.eventually(`the wildcard of ${name}`, async () => this.read(name))
+  }
+
+  /**
+   * Waits until the manager has reported a finding about a cluster, and returns its message; in virtual time, where an Event may
+   * be lost, until it has had the time to.
+   */
+  async reported(cluster: string, reason: string): Promise<string> {
+    const { settle } = this.environment.waiting
+    if (settle !== undefined) {
+      await settle()
+      return ''
+    }
+    const { client } = this.environment
+    // By uid: earlier scenarios had clusters with the same names.
+    const { metadata } = await client.get(Secret, `manager/${cluster}`)
+    return this.eventually(`Event ${reason} about ${cluster}`, async () => {
+      const { items } = await client.list(Event, { namespace: 'manager' })
+      return items.find((event) => event.regarding?.uid === metadata.uid && event.reason === reason)?.note
+    })
   }
 
   /** What `decided` costs an app in requests that write. */
