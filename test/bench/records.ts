@@ -302,7 +302,7 @@ async function nsupdateRatio(run: number): Promise<number> {
       const [plan] = plans
       if (plan?.changes.length !== CHANGES) throw new Error(`planned ${plan?.changes.length} changes`)
       writeFileSync(scriptFile, nsupdateScript(plan, peer.address, provider.capabilities.maxChanges / 2))
-      const tell = {
+      const send = {
         ours: async () => {
           const { results } = await engine.apply(plan, signal)
           if (results.some(({ result }) => result !== 'applied')) throw new Error('not everything was applied')
@@ -311,7 +311,7 @@ async function nsupdateRatio(run: number): Promise<number> {
           promisify(execFile)(findProgram('nsupdate') ?? 'nsupdate', ['-v', '-k', keyFile, scriptFile]),
       }
       const order = (run + round) % 2 === 0 ? (['ours', 'theirs'] as const) : (['theirs', 'ours'] as const)
-      for (const who of order) times[who].push(await secondsOf(tell[who]))
+      for (const who of order) times[who].push(await secondsOf(send[who]))
     }
     return median(times.theirs.slice(1)) / median(times.ours.slice(1))
   } finally {

@@ -15,7 +15,7 @@ export type Plan =
   | { readonly kind: 'drop' | 'duplicate'; readonly at: number }
   /** Events that are delivered together come in reverse. */
   | { readonly kind: 'reorder' }
-  /** Watches stand still for five minutes from the `at`th write to the store on, then go on. */
+  /** Watches deliver nothing for five minutes from the `at`th write to the store on, then go on. */
   | { readonly kind: 'freeze'; readonly at: number }
   /** The process restarts and for a minute sees the state before the `at`th write to the store. */
   | { readonly kind: 'stale'; readonly at: number }

@@ -1,6 +1,6 @@
 /**
  * Runs the program under test as a process that can die: starts it, kills it at a planned write, starts it again a
- * second later, and stands between it and the server.
+ * second later, and is between it and the server.
  *
  * Guarantees: a dead process does nothing more: no request of it reaches the server, its timers never run. Latency of requests
  * and answers is drawn from the seed, which is how one seed schedules differently from another.

@@ -1,5 +1,5 @@
 /**
- * What is simulated: objects that are there, things that people then do, the controllers that answer them, and what
+ * What is simulated: objects that are there, what users then do, the controllers that answer them, and what
  * must never be false.
  *
  * Any controller fits: the factory gets a `fetch`, a clock, randomness and a signal, and runs until the signal. Those
@@ -78,11 +78,11 @@ export interface Scenario {
   readonly given: readonly Obj[]
   /** More that is there before anything starts; not part of the history. */
   prepare?(stage: Stage): Promise<void>
-  /** What people do. A throw makes the run a failure. */
+  /** What users do. A throw makes the run a failure. */
   play(stage: Stage): Promise<void>
   /** Replaces what differs between runs in names and values, such as hashes of UIDs. @default nothing */
   readonly mask?: (text: string) => string
-  /** Made anew for each run: an invariant may remember what it saw. */
+  /** Made anew for each run: an invariant may keep what it saw. */
   readonly invariants?: (stage: Stage) => readonly Invariant[]
 }
 

@@ -2,7 +2,7 @@
  * The environment of the integration scenarios, simulated: the same benches and scenarios run on the in-process API server, in
  * virtual time, with programs that die and come back.
  *
- * Guarantees: people's own requests never fail; a program is stopped only when it had the time to converge, so a run
+ * Guarantees: requests of users never fail; a program is stopped only when it had the time to converge, so a run
  * ends in the state it would stay in.
  */
 import { connect, manager } from '@seamark/kube'
@@ -28,10 +28,10 @@ await manager({ config: inProcessConfig() })
 
 export function simulatedCluster(stage: Stage): TestEnvironment {
   const { clock, server } = stage
-  const peoples: Writes = { count: 0 }
-  /** When, and after how many requests of people, everything had its time to converge. */
+  const userWrites: Writes = { count: 0 }
+  /** When, and after how many requests of users, everything had its time to converge. */
   let settled = ''
-  const state = () => `${clock.monotonic()} ${peoples.count}`
+  const state = () => `${clock.monotonic()} ${userWrites.count}`
   const settle = async (): Promise<void> => {
     if (settled !== state()) await clock.advance(convergeMs)
     settled = state()
@@ -43,12 +43,12 @@ export function simulatedCluster(stage: Stage): TestEnvironment {
     pollMs: 500,
     settle,
   }
-  const people = {
+  const user = {
     name: 'admin',
     fieldManager: 'test-user',
     clock,
     transport: inProcessTransport(server.fetch, clock),
-    observer: counting(peoples),
+    observer: counting(userWrites),
   }
   const only = (what: string) => () => {
     throw new Error(`${what} needs a server that listens`)
@@ -56,7 +56,7 @@ export function simulatedCluster(stage: Stage): TestEnvironment {
   return {
     name: 'simulated',
     kubeconfig: '',
-    client: connect(inProcessConfig(), people).client,
+    client: connect(inProcessConfig(), user).client,
     server,
     waiting,
     isCounting: !stage.isDisturbed,

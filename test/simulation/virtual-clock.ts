@@ -1,5 +1,5 @@
 /**
- * Time that passes only when told: an hour costs the timers that fall due in it.
+ * Time that passes only when it is advanced: an hour costs the timers that fall due in it.
  *
  * One clock serves the API server (`schedule`) and processes under test (`after`, `monotonic`), so that their timers
  * interleave in one order: by due time, then by age. Between two timers everything that promises can do is done.

@@ -18,7 +18,7 @@ export async function listen(server: Server): Promise<Endpoint> {
   return { host: '127.0.0.1', port: (server.address() as AddressInfo).port }
 }
 
-/** Where nobody listens: an ordinary port could be given to another test. */
+/** A closed port: an ordinary port could be given to another test. */
 export const CLOSED: Endpoint = { host: '127.0.0.1', port: 1 }
 
 export interface TestBackend extends Endpoint {

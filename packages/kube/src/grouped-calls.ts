@@ -2,7 +2,7 @@
  * Calls that cost less together: those made while an earlier group is under way are performed as one group.
  *
  * Guarantees: no call waits for a timer; one group at a time, in the order of the calls; a group contains each key once, so
- * that its results can be told apart. The signal of a group aborts when the signals of all its calls have.
+ * that its results can be distinguished. The signal of a group aborts when the signals of all its calls have.
  */
 import { Stop, type StopSignal } from './stop-signal.ts'
 

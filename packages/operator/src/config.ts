@@ -117,7 +117,7 @@ export interface JsonSchema {
   description?: string
 }
 
-/** For people. */
+/** As a message. */
 const WORDS = {
   switch: 'switch',
   number: 'number',

@@ -1,4 +1,4 @@
-/** A report about a source: one reason code and one sentence. `Warning`: somebody has to act. */
+/** A report about a source: one reason code and one sentence. `Warning`: a user has to act. */
 import type { Reason } from './reasons.ts'
 
 export interface Finding {

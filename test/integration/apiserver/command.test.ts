@@ -59,10 +59,10 @@ describe('seamark apiserver', () => {
       const client = rawClient(kubeconfig)
       const { status, text } = await client.send({ method: 'GET', path: '/api/v1/namespaces/default' })
       expect([status, text.includes('"phase":"Active"')]).toEqual([200, true])
-      const stranger = rawClient(kubeconfig, true)
-      expect((await stranger.send({ method: 'GET', path: '/api/v1/namespaces/default' })).status).toBe(403)
+      const otherUser = rawClient(kubeconfig, true)
+      expect((await otherUser.send({ method: 'GET', path: '/api/v1/namespaces/default' })).status).toBe(403)
       client.close()
-      stranger.close()
+      otherUser.close()
       server.child.kill('SIGTERM')
       const { code, stdout, stderr } = await server.ended
       expect([code, stderr, stdout.trim().split('\n').length]).toEqual([0, '', 1])

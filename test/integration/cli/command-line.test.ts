@@ -1,4 +1,4 @@
-/** The command line as people use it: the real bin/seamark, in pipes, with typing mistakes, with shell completion. */
+/** The command line as users run it: the real bin/seamark, in pipes, with typing mistakes, with shell completion. */
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

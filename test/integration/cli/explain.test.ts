@@ -154,7 +154,7 @@ records:
     await answered(host)
   }
 
-  it('names nothing when the whole chain stands, in text and in JSON', async () => {
+  it('names nothing when the whole chain is complete, in text and in JSON', async () => {
     start()
     await bench.proxy()
     await bench.certificate('ns/foo')
@@ -176,7 +176,7 @@ records:
     expect((await runCommand([...argv, '-o', 'tree'], env)).code).toBe(5)
   })
 
-  it('source: nobody names the host', async () => {
+  it('source: no object names the host', async () => {
     expect(await broken('nobody.example.com')).toBe('source SourceNotFound')
   })
 
@@ -205,7 +205,7 @@ records:
     expect(await broken()).toBe('endpoint EndpointMissing')
   })
 
-  it('plan: somebody else has a record there', async () => {
+  it('plan: another owner has a record there', async () => {
     start()
     const host = 'foreign.example.com'
     await bench.proxy({ annotations: { 'kubernetes.io/tls-acme': 'false' }, spec: { virtualhost: { fqdn: host } } })
@@ -249,7 +249,7 @@ records:
     )
   })
 
-  it('a DNSEndpoint that no source stands behind is explained, and so is the wildcard that covers a host', async () => {
+  it('a DNSEndpoint without a source is explained, and so is the wildcard that covers a host', async () => {
     start()
     for (const [name, dnsName] of [
       ['plain', 'plain.example.com'],

@@ -99,7 +99,7 @@ describe('seamark dns serve', () => {
 })
 
 describe('seamark dig', () => {
-  it('prints as dig does, by UDP and TCP, and exits with 4 when nobody answers', async () => {
+  it('prints as dig does, by UDP and TCP, and exits with 4 when no server answers', async () => {
     const { port } = await serve('--listen', '127.0.0.1:0', file('example.test.zone', zone(7, '192.0.2.1')))
     const { stdout, code } = await dig('@127.0.0.1', '-p', port, 'WWW.example.test', '+tcp')
     expect(code).toBe(0)

@@ -157,7 +157,7 @@ describe('a fleet', () => {
     expect(await remote('eu1', 'pods/pods')).toBeDefined()
   })
 
-  it('reports an object of somebody else and does not touch it', async () => {
+  it('reports an object of another owner and does not change it', async () => {
     await tenant('foreign', 'eu1')
     const theirs = ingress('foreign', 'shared', 'theirs.test')
     await environment
@@ -190,7 +190,7 @@ describe('a fleet', () => {
     await expect.poll(async () => remote('eu1', 'drift/drift'), POLL_OPTIONS).toBeDefined()
   })
 
-  it('reports fields of another manager, and somebody who changes a leaf again and again', async () => {
+  it('reports fields of another manager, and a client that changes a leaf again and again', async () => {
     await tenant('fight', 'ap1')
     await environment.hub.client.create(Ingress, ingress('fight', 'fight', 'fight.test'))
     await expect.poll(async () => remote('ap1', 'fight/fight'), POLL_OPTIONS).toBeDefined()
@@ -211,7 +211,7 @@ describe('a fleet', () => {
     await environment.hub.client.create(Ingress, ingress('conflict', 'conflict', 'conflict.test'))
     await expect.poll(async () => remote('ap1', 'conflict/conflict'), POLL_OPTIONS).toBeDefined()
     const theirs = { metadata: { namespace: 'conflict', name: 'conflict' }, spec: { ingressClassName: 'nginx' } }
-    await client.apply(Ingress, theirs, { fieldManager: 'somebody' })
+    await client.apply(Ingress, theirs, { fieldManager: 'another-manager' })
     const ingressClassMap = { global: 'traefik' }
     await environment.hub.client.patch(Cluster, 'ap1', 'merge', { spec: { ingress: { ingressClassMap } } })
     const conflict = async () =>
@@ -225,17 +225,17 @@ describe('a fleet', () => {
     await tenant('second', 'eu1')
     await environment.hub.client.create(Ingress, ingress('first', 'claimed', 'claimed.test'))
     await expect.poll(async () => remote('eu1', 'first/claimed'), POLL_OPTIONS).toBeDefined()
-    await environment.hub.client.create(Ingress, ingress('second', 'thief', 'claimed.test'))
-    await expect.poll(async () => conditionOf('thief', 'HostsOwned'), POLL_OPTIONS).toBe('False HostConflict')
-    expect(await remote('eu1', 'second/thief')).toBeUndefined()
+    await environment.hub.client.create(Ingress, ingress('second', 'rival', 'claimed.test'))
+    await expect.poll(async () => conditionOf('rival', 'HostsOwned'), POLL_OPTIONS).toBe('False HostConflict')
+    expect(await remote('eu1', 'second/rival')).toBeUndefined()
     const claims = (await environment.hub.client.list(HostClaim)).items.filter(
       ({ spec }) => spec.host === 'claimed.test',
     )
     expect(claims.map(({ spec }) => spec.namespace)).toEqual(['first'])
     // Released, the host goes to the one that waits.
     await environment.hub.client.delete(Ingress, 'first/claimed')
-    await expect.poll(async () => conditionOf('thief', 'HostsOwned'), POLL_OPTIONS).toBe('True HostsOwned')
-    await expect.poll(async () => remote('eu1', 'second/thief'), POLL_OPTIONS).toBeDefined()
+    await expect.poll(async () => conditionOf('rival', 'HostsOwned'), POLL_OPTIONS).toBe('True HostsOwned')
+    await expect.poll(async () => remote('eu1', 'second/rival'), POLL_OPTIONS).toBeDefined()
   })
 
   it('copies only allowed annotations, and applies the patches of a policy last', async () => {

@@ -1,6 +1,6 @@
 /**
  * A hub with member clusters, registered with a manager that runs the fleet: embedded API servers, or real ones where found.
- * Stands in for what runs beside Seamark: the ingress controller of a member, and balance with its verdicts.
+ * Simulates what runs beside Seamark: the ingress controller of a member, and balance with its verdicts.
  */
 import {
   type Client,

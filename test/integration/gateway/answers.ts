@@ -385,7 +385,7 @@ const ROWS: readonly Row[] = [
   { name: 'implementation specific is a prefix', ask: get(INGRESS, '/implicit'), status: 200, from: 'pod-2' },
   { name: 'or a regex', ask: get(INGRESS, '/im5'), status: 200, from: 'pod-3' },
   { name: 'wildcard host', ask: get('a.wild.answers.test', '/'), status: 200, from: 'pod-2' },
-  { name: 'wildcard stands for one label', ask: get('a.b.wild.answers.test', '/'), status: 404 },
+  { name: 'a wildcard matches one label', ask: get('a.b.wild.answers.test', '/'), status: 404 },
   { name: 'HTTPRoute', ask: get(ROUTE, '/'), status: 200, from: 'pod-1' },
   { name: 'method', ask: { host: ROUTE, path: '/method', method: 'POST' }, status: 200, from: 'pod-2' },
   { name: 'another method', ask: { host: ROUTE, path: '/method', method: 'PUT' }, status: 200, from: 'pod-1' },

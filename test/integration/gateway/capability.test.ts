@@ -56,13 +56,13 @@ describe('the capability gateway of seamark run', () => {
     await client.delete(ConfigMap, 'seamark/seamark')
     await expect.poll(async () => statusOf('paused'), waiting).toBe('valid')
 
-    // Somebody takes the leases of the manager and of the gateway.
+    // Another process takes the leases of the manager and of the gateway.
     for (const name of ['contour-plus-leader', 'seamark-gateway']) {
       const lease = await client.get(Lease, `seamark/${name}`)
       const renewTime = new Date().toISOString().replace('Z', '000Z')
       await client.update(Lease, {
         ...lease,
-        spec: { ...lease.spec, holderIdentity: 'thief', leaseDurationSeconds: 3_600, renewTime },
+        spec: { ...lease.spec, holderIdentity: 'other', leaseDurationSeconds: 3_600, renewTime },
       })
     }
     await expect.poll(async () => first.starts() + second.starts(), waiting).toBe(3)

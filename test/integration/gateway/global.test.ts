@@ -173,7 +173,7 @@ it('divides requests by weight and follows a drain and its end, a failover order
     await setTraffic({ strategy: 'failover', order: ['us1', 'eu1'] })
     await client.untilOnly('us1')
 
-    // The preferred cluster is lost; nobody waits for a verdict.
+    // The preferred cluster is lost; no request waits for a verdict.
     await fleet.member('us1').stopPart('cluster')
     await client.untilOnly('eu1')
     await fleet.member('us1').startPart('cluster')

@@ -340,8 +340,8 @@ export const SCENARIOS: readonly Scenario[] = [
       equal(root.conditions?.[0]?.errors?.[0]?.reason, 'IncludeNotFound')
       await statusOf(environment, `${other}/child`, 'valid')
       await statusOf(environment, `${other}/orphan`, 'orphaned')
-      await proxy(environment, other, 'thief', { virtualhost: { fqdn: host }, routes: [route('web')] })
-      const duplicate = await statusOf(environment, `${other}/thief`, 'invalid')
+      await proxy(environment, other, 'rival', { virtualhost: { fqdn: host }, routes: [route('web')] })
+      const duplicate = await statusOf(environment, `${other}/rival`, 'invalid')
       equal(duplicate.conditions?.[0]?.errors?.[0]?.reason, 'DuplicateVhost')
       await environment.expectStatus({ host, path: '/else' }, 404)
     },

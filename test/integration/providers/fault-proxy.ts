@@ -29,7 +29,7 @@ interface FaultProxy extends Faults {
   readonly address: { readonly address: string; readonly port: number }
   /** Where requests go; may be changed at any time. */
   target: { readonly address: string; readonly port: number }
-  /** Told of each request before it is forwarded. */
+  /** Called with each request before it is forwarded. */
   onRequest: (() => void) | undefined
   /** Sent instead of forwarding, for as many requests as there are. */
   readonly canned: Buffer[]

@@ -56,7 +56,7 @@ export interface FaultSubject {
   close(): Promise<void>
 }
 
-/** Refuse a bad value, throttle, be full, lose its zone, hold a generated zone of other people's records. */
+/** Refuse a bad value, throttle, be full, lose its zone, hold a generated zone of the records of others. */
 export type Ability = 'refuse' | 'throttle' | 'fill' | 'vanish' | 'hold-foreign'
 
 interface FaultSubjectKind {

@@ -176,7 +176,7 @@ for (const kind of faultSubjects) {
       },
     )
 
-    it('T13: cut off after k of n writes, no record stands without its marker, and the rest follows', async () => {
+    it('T13: cut off after k of n writes, no record exists without its marker, and the rest follows', async () => {
       for (let k = 0; k <= 6; k++) {
         const engine = engineOn(subject)
         const desired = desiredSets(`t13-cut${k}`, 3)

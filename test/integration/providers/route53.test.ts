@@ -78,7 +78,7 @@ describe('Route 53', () => {
     await fake.close()
   })
 
-  it('tells same-named public and private zones apart, and lists all pages of zones', async () => {
+  it('distinguishes public and private zones of the same name, and lists all pages of zones', async () => {
     const zones = await provider.zones(signal)
     expect(zones).toHaveLength(152)
     expect(zones.filter(({ name }) => name === ZONE)).toEqual([

@@ -130,12 +130,12 @@ describe('examples', () => {
         15_000,
       )
       expect(blog.spec.endpoints[0]?.recordTTL).toBe(300)
-      const told = await eventually(
+      const reported = await eventually(
         'the condition',
         async () => environment.client.find(HTTPProxy, 'shop/shop'),
         (object) => (object.status?.conditions ?? []).length > 0,
       )
-      expect(told.status?.conditions).toMatchObject([
+      expect(reported.status?.conditions).toMatchObject([
         { type: 'seamark.io/Published', status: 'True', reason: 'Published' },
       ])
       controller.abort()

@@ -40,9 +40,9 @@ async function reasons(bench: Bench): Promise<Set<string>> {
   return new Set(items.map((item) => item.status?.conditions?.[0]?.reason ?? 'none'))
 }
 
-async function told(bench: Bench, reason: string): Promise<void> {
+async function untilReported(bench: Bench, reason: string): Promise<void> {
   await bench.eventually(
-    `every source to be told ${reason}`,
+    `${reason} on every source`,
     async () => [...(await reasons(bench))].join(),
     (text) => text === reason,
   )
@@ -78,16 +78,16 @@ export const guardScenarios: readonly Scenario[] = [
   guarded('an address that is away for a while, and a Service that is, move no record', async (bench) => {
     await using _app = bench.runUnified()
     await publishMany(bench)
-    await told(bench, 'Published')
+    await untilReported(bench, 'Published')
     const before = (await bench.versions()).filter((line) => line.startsWith('DNSEndpoint'))
     await setAddresses(bench.client, SERVICE, [])
-    await told(bench, 'NoLoadBalancerAddress')
+    await untilReported(bench, 'NoLoadBalancerAddress')
     await bench.restoreService()
-    await told(bench, 'Published')
+    await untilReported(bench, 'Published')
     await bench.client.delete(Service, SERVICE)
-    await told(bench, 'ServiceNotFound')
+    await untilReported(bench, 'ServiceNotFound')
     await bench.restoreService()
-    await told(bench, 'Published')
+    await untilReported(bench, 'Published')
     expect((await bench.versions()).filter((line) => line.startsWith('DNSEndpoint'))).toEqual(before)
   }),
   guarded('an address that changes is followed, all at once', async (bench) => {
@@ -111,11 +111,11 @@ export const guardScenarios: readonly Scenario[] = [
       const wrong = { services: [{ service: OTHER }] }
       for (let attempt = 0; attempt < 2; attempt++) {
         await using _app = bench.runUnified(wrong)
-        await told(bench, 'GuardTripped')
+        await untilReported(bench, 'GuardTripped')
         expect(await targets(bench)).toEqual(['10.0.0.0'])
       }
       await using _app = bench.runUnified(wrong)
-      await told(bench, 'GuardTripped')
+      await untilReported(bench, 'GuardTripped')
       await bench.client.patch(ConfigMap, STATE, 'merge', {
         metadata: { annotations: { 'seamark.io/release': 'yes' } },
       })
@@ -124,7 +124,7 @@ export const guardScenarios: readonly Scenario[] = [
         async () => targets(bench),
         (found) => found.join() === '203.0.113.66',
       )
-      await told(bench, 'Published')
+      await untilReported(bench, 'Published')
     },
   ),
   guarded('the right Service back in the configuration needs no release', async (bench) => {
@@ -135,10 +135,10 @@ export const guardScenarios: readonly Scenario[] = [
     await createLoadBalancer(bench.client, OTHER, [{ ip: '203.0.113.66' }])
     {
       await using _app = bench.runUnified({ services: [{ service: OTHER }] })
-      await told(bench, 'GuardTripped')
+      await untilReported(bench, 'GuardTripped')
     }
     await using _app = bench.runUnified()
-    await told(bench, 'Published')
+    await untilReported(bench, 'Published')
     expect(await targets(bench)).toEqual(['10.0.0.0'])
   }),
   guarded('another annotation prefix in the configuration prunes nothing', async (bench) => {
@@ -150,7 +150,7 @@ export const guardScenarios: readonly Scenario[] = [
       expect(await bench.children()).toEqual(before)
     }
     await using _app = bench.runUnified({ ...allowed, annotationPrefix: 'wrong.example.com/' })
-    await told(bench, 'GuardTripped')
+    await untilReported(bench, 'GuardTripped')
     expect(await bench.children()).toEqual(expect.arrayContaining(before))
   }),
   guarded(
@@ -170,10 +170,10 @@ export const guardScenarios: readonly Scenario[] = [
       }
       await using _app = bench.runUnified(ours)
       for (const name of names) await bench.annotate(`ns/${name}`, { 'kubernetes.io/ingress.class': 'other' })
-      await told(bench, 'GuardTripped')
+      await untilReported(bench, 'GuardTripped')
       expect(await bench.children()).toEqual(all)
       for (const name of names) await bench.annotate(`ns/${name}`, { 'kubernetes.io/ingress.class': 'ours' })
-      await told(bench, 'Published')
+      await untilReported(bench, 'Published')
       expect(await bench.children()).toEqual(all)
     },
   ),

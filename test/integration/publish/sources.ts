@@ -265,7 +265,7 @@ export const sourceScenarios: readonly Scenario[] = [
       await bench.settled()
       expect(await bench.children()).toEqual(['DNSEndpoint ns/first'])
       const loser = await bench.eventually(
-        'the loser to be told',
+        'the report to the loser',
         async () => bench.client.find(HTTPProxy, 'ns2/third'),
         (proxy) => (proxy.status?.conditions ?? []).length > 0,
       )

@@ -293,7 +293,7 @@ export async function untilKindIsOlder(client: Client): Promise<void> {
   )
 }
 
-/** Polls until the value is there and `isRight`; the error tells what was last seen. */
+/** Polls until the value is there and `isRight`; the error contains what was last seen. */
 export async function eventually<T>(
   what: string,
   read: () => Promise<T | undefined>,

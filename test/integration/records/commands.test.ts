@@ -1,4 +1,4 @@
-/** plan, apply, undo, adopt, release, transfer, export and provider, as people use them, on a real BIND. */
+/** plan, apply, undo, adopt, release, transfer, export and provider, as users run them, on a real BIND. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

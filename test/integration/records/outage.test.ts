@@ -1,5 +1,5 @@
 /**
- * What people see of a zone that cannot be read, on the embedded and on a real API server: Events, a condition, metrics, and
+ * What users see of a zone that cannot be read, on the embedded and on a real API server: Events, a condition, metrics, and
  * that it passes by itself. A provider whose Secret comes late; a process that does not hold its lease.
  */
 import { TsigKey } from '@seamark/dns'
@@ -77,7 +77,7 @@ for (const kind of environmentKinds) {
       await environment[Symbol.asyncDispose]()
     })
 
-    it('a zone that cannot be read is told on the configuration object, on who waits for it, and passes', async () => {
+    it('a zone that cannot be read is reported on the configuration object and on the objects that wait for it, until it can', async () => {
       const { client } = environment
       const memory = memoryProvider({ zones: [ZONE] })
       let isReadable = false
@@ -191,7 +191,7 @@ for (const kind of environmentKinds) {
       await waiting.stop()
     })
 
-    it('a process that slept over its lease writes no record, though nobody told it yet', async () => {
+    it('a process that slept over its lease writes no record, though it does not know yet', async () => {
       const { client } = environment
       const memory = memoryProvider({ zones: [ZONE] })
       let slept = 0

@@ -293,7 +293,7 @@ async function hasSynced(manager: ManagerProcess): Promise<void> {
 }
 
 describe('seamark provider webhook', () => {
-  it('serves a configured provider to ExternalDNS, obeys --pause, and ends when told', async () => {
+  it('serves a configured provider to ExternalDNS, obeys --pause, and ends on SIGTERM', async () => {
     const port = await freePort()
     const config = join(folder, 'webhook.yaml')
     const url = `http://127.0.0.1:${port}`

@@ -140,7 +140,7 @@ for (const kind of environmentKinds) {
       await eventually('a change after the restart', async () => find('third'))
       for (const name of ['shop', 'third'])
         await eventually(
-          `${name} to be told`,
+          `the report about ${name}`,
           async () => client.get(DNSEndpoint, `web/${name}`),
           ({ metadata, status }) => status?.observedGeneration === metadata.generation,
         )

@@ -12,7 +12,7 @@ import { startEmbeddedServer } from '../apiserver/embedded-server.ts'
 const crd = customResource(BOAT)
 
 describe.skipIf(!needs('kube-apiserver', 'etcd'))('control plane', () => {
-  it('serves CRDs at once, tells users apart, and is gone after its scope', async () => {
+  it('serves CRDs at once, distinguishes users, and is gone after its scope', async () => {
     let server = ''
     {
       await using plane = await ControlPlane.start({ crds: [crd] })

@@ -216,7 +216,7 @@ describe.skipIf(!needs('kube-apiserver', 'etcd'))('runtime on a real kube-apiser
     })
 
     const lease = await client.client.get(Lease, 'default/edge')
-    await client.client.update(Lease, { ...lease, spec: { ...lease.spec, holderIdentity: 'thief' } })
+    await client.client.update(Lease, { ...lease, spec: { ...lease.spec, holderIdentity: 'other' } })
     expect(await b.outcome).toBeInstanceOf(LeadershipLost)
   })
 

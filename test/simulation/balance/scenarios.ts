@@ -93,7 +93,7 @@ export const balanceScenarios: readonly BalanceScenario[] = [
     await bench.expectPublished(FIRST)
   }),
   {
-    title: 'B10: an endpoint that nobody renews expires after the start-up grace',
+    title: 'B10: an endpoint that is not renewed expires after the start-up grace',
     async run(bench) {
       await bench.pair()
       const status = {

@@ -1,5 +1,5 @@
 /**
- * What people, ingress controllers and readers do in a fleet scenario, independent of where the fleet runs: on in-process API
+ * What users, ingress controllers and readers do in a fleet scenario, independent of where the fleet runs: on in-process API
  * servers (bench.ts) or on in-memory clusters (memory-fleet.ts).
  */
 import { type Client, Ingress, type Kind } from '@seamark/kube'

@@ -217,7 +217,7 @@ export class MemoryFleet implements SimulatedFleet {
     this.#clock.after(RESTART_MS, () => this.#start())
   }
 
-  /** People's requests never fail. The deletion of a namespace deletes what is in it, in parallel. */
+  /** Requests of users never fail. The deletion of a namespace deletes what is in it, in parallel. */
   #userClient(cluster: MemoryCluster): Client {
     const { client } = cluster
     return {

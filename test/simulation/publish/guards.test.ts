@@ -1,6 +1,6 @@
 /**
  * The publish scenarios about mistakes that touch many objects, under T1, T2, T3, T5 and T6. What the guard holds depends on
- * what comes within its window, so scenarios in which people change many sources are played on servers only.
+ * what comes within its window, so scenarios in which users change many sources run on servers only.
  */
 import { guardScenarios } from '../../integration/publish/guards.ts'
 import { describeDisturbed } from './scenario.ts'

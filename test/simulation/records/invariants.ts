@@ -26,7 +26,7 @@ function isData({ kind, key }: Write): boolean {
   return kind === 'RRset' && !isMarker(key)
 }
 
-/** Fresh for each run: some of them remember what they saw. `foreign`: names that others put into the zone. */
+/** Fresh for each run: some of them keep what they saw. `foreign`: names that others put into the zone. */
 export function recordsInvariants(clock: () => number, foreign: ReadonlySet<string>): readonly Invariant[] {
   const everWanted = new Map<string, Set<string>>()
   const owned = new Set<string>()

@@ -1,4 +1,4 @@
-/** What people do while records works: every way in which an RRset comes, changes and goes, and every guard that holds it. */
+/** What users do while records runs: every way in which an RRset comes, changes and goes, and every guard that holds it. */
 import { HTTPProxy } from '@seamark/operator'
 import { expect } from 'vitest'
 import { type RecordsBench, SERVICE_ADDRESS } from './bench.ts'
@@ -79,7 +79,7 @@ export const recordsScenarios: readonly RecordsScenario[] = [
     },
   },
   {
-    title: 'a DNSEndpoint without targets keeps its record, and a name of somebody else is left alone',
+    title: 'a DNSEndpoint without targets keeps its record, and a name of another owner is not changed',
     run: async (bench) => {
       await using _app = bench.run()
       await bench.create('web/shop')

@@ -191,9 +191,9 @@ describe('admission webhooks', () => {
   })
 
   it('a certificate of another CA is not trusted', async () => {
-    const stranger = await createAuthority({ commonName: 'stranger' })
+    const otherAuthority = await createAuthority({ commonName: 'other' })
     await install('Validating', 'strange', {
-      clientConfig: { url: `${url}/strange`, caBundle: Buffer.from(stranger.certPem).toString('base64') },
+      clientConfig: { url: `${url}/strange`, caBundle: Buffer.from(otherAuthority.certPem).toString('base64') },
     })
     expect((await send('POST', maps, { metadata: { name: 'a' } })).status).toBe(500)
     expect(reviews).toEqual([])

@@ -142,9 +142,9 @@ describe('a secondary', () => {
     expect(content(copy.zone())).toEqual(content(primary.findZone(ORIGIN)))
 
     const other = await startServer({ zones: [changed(changed(zoneAt(100), 7), 8)] })
-    const stranger = await startCopy([primary, other], { isIdle: true })
-    await stranger.secondary.refresh()
-    expect(content(stranger.zone())).toEqual(content(other.findZone(ORIGIN)))
+    const otherCopy = await startCopy([primary, other], { isIdle: true })
+    await otherCopy.secondary.refresh()
+    expect(content(otherCopy.zone())).toEqual(content(other.findZone(ORIGIN)))
     expect(other.counters()).toMatchObject({ transfers: 1, incrementalTransfers: 0 })
   })
 
@@ -190,7 +190,7 @@ describe('a secondary', () => {
     expect(content(moved.zone())).toEqual(content(primary.findZone(ORIGIN)))
   })
 
-  it('asks nothing while it writes itself, and gives up a zone that nobody confirms', async () => {
+  it('asks nothing while it writes itself, and gives up a zone that no primary confirms', async () => {
     const primary = await startServer({ zones: [zoneAt(5)] })
     let isActive = false
     const timers: (() => void)[] = []

@@ -184,7 +184,7 @@ describe('the server', () => {
     expect(errors).toHaveLength(1)
   })
 
-  it('answers a client with a valid cookie in full when its prefix is limited, and says so to nobody without one', async () => {
+  it('answers a client with a valid cookie in full when its prefix is limited, and does not reveal it to clients without one', async () => {
     const { at } = await start({ rateLimit: { responsesPerSecond: 5, isLoopbackLimited: true, slip: 1 } })
     const client = createDnsClient({ timeoutMs: 5000, isCaseRandom: false })
     open.push(client)
@@ -226,7 +226,7 @@ describe('updates and transfers', () => {
     { kind: 'add', set: { name: fqdn('new.example.test'), type: 'A', ttl: 5, values: ['192.0.2.9'] } },
   ] as const
 
-  it('are taken from the key that the policy names and from nobody else', async () => {
+  it('are taken only from the key that the policy names', async () => {
     const updated: number[] = []
     const other = new TsigKey('other', 'hmac-sha512', 'b3RoZXJvdGhlcm90aGVyb3RoZXI=')
     const { client, at } = await start({
@@ -262,7 +262,7 @@ describe('updates and transfers', () => {
     expect(sets.find((set) => set.name === 'new.example.test.')).toMatchObject({ values: ['192.0.2.9'] })
   })
 
-  it('tell a client whose clock is wrong by how much', async () => {
+  it('report to a client whose clock is wrong by how much', async () => {
     const { at } = await start({ keys: [KEY], defaultPolicy: policy })
     const late = createDnsClient({ now: () => Date.now() - 3_600_000, timeoutMs: 5000 })
     open.push(late)

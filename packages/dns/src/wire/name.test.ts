@@ -93,7 +93,7 @@ describe('names', () => {
     expect(names.sort(compareNames)).toEqual(['.', 'a.', 'b.a.', 'a.b.a.', 'z.a.'])
   })
 
-  it('are shown to people in Unicode', () => {
+  it('are displayed in Unicode', () => {
     expect(toUnicode(fqdn('bücher.example'))).toBe('bücher.example.')
   })
 })

@@ -124,7 +124,7 @@ function print(wire: Uint8Array, at: number, table: readonly string[]): string {
   return text
 }
 
-/** Wire to text, case kept: for people. `wire` must be a checked, uncompressed name. */
+/** Wire to text, case kept: for display. `wire` must be a checked, uncompressed name. */
 export const nameToText = (wire: Uint8Array, at = 0): string => print(wire, at, PRINTED)
 
 /** Wire to the canonical text. `wire` must be a checked, uncompressed name. */
@@ -145,7 +145,7 @@ export function parseName(text: string, origin?: Fqdn): Fqdn | DnsError {
   }
 }
 
-/** For people: A-labels as Unicode. Never use the result as a key. */
+/** For display: A-labels as Unicode. Never use the result as a key. */
 export function toUnicode(name: Fqdn): string {
   return labelsOf(name)
     .map((label) => (label.startsWith('xn--') ? domainToUnicode(label) || label : label))

@@ -202,8 +202,8 @@ describe('the gateway of a manager', () => {
     await gateway.clock.advance(60_000)
     expect(gateway.statusWrites()).toEqual(['HTTPProxy a/web'])
     // Another process takes the lease.
-    putLease(cluster, gateway.clock, 'thief')
-    const keep = () => putLease(cluster, gateway.clock, 'thief')
+    putLease(cluster, gateway.clock, 'other')
+    const keep = () => putLease(cluster, gateway.clock, 'other')
     for (let seconds = 0; seconds < 30; seconds += 5) {
       await gateway.clock.advance(5_000)
       keep()

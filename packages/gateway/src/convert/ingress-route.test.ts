@@ -86,7 +86,7 @@ describe('IngressRoute → HTTPProxy', () => {
       'spec.routes[0].match: /x is not below the delegated prefix /y: an IngressRoute never served it',
     ])
     expect(messagesOf(toHttpProxies([root('/x/'), child]))).toEqual([
-      'spec.routes[0].match: /x becomes /x/: the prefix of an include stands in front of every path below it',
+      'spec.routes[0].match: /x becomes /x/: the prefix of an include is added to every path below it',
     ])
   })
 
@@ -320,7 +320,7 @@ describe('there and back', () => {
     )
   })
 
-  it('an object that somebody changed meanwhile is used, not the annotation', () => {
+  it('an object that was changed meanwhile is used, not the annotation', () => {
     const given = proxy('n/p', {
       virtualhost: { fqdn: 'x.test' },
       routes: [{ conditions: [{ exact: '/c' }], services: [{ name: 'a', port: 1 }] }],

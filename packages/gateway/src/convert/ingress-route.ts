@@ -133,7 +133,7 @@ function readOriginal<T>({ annotations }: ObjectMeta, name: string): Original<T>
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/** What people write: an object that was read from a cluster can be applied as another one. */
+/** Only what a manifest contains: an object that was read from a cluster can be applied as another one. */
 function metadataOf(metadata: ObjectMeta, original: Readonly<Record<string, unknown>> = {}): ObjectMeta {
   const { name, namespace, labels, annotations: given, ownerReferences } = metadata
   const { [PROXY_ORIGINAL]: _proxy, [ROUTE_ORIGINAL]: _route, [LAST_APPLIED]: _applied, ...others } = given ?? {}
@@ -176,7 +176,7 @@ function toProxySpec(spec: RouteSpec, prefix: string, note: Note): ProxySpec {
 
 function ownPath(match: string, prefix: string, at: string, note: Note): string {
   if (`${match}/` === prefix) {
-    note(at, `${match} becomes ${prefix}: the prefix of an include stands in front of every path below it`)
+    note(at, `${match} becomes ${prefix}: the prefix of an include is added to every path below it`)
     return ''
   }
   const path = relativePath(match, prefix)

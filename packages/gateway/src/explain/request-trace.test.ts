@@ -115,7 +115,7 @@ it('asks the listener of the port that the URL names, if a Gateway has one', () 
   ]
   expect(trace(all, { target: '/other' }).outcome).toBe('none')
   expect(trace(all, { target: '/other', authority: 'x.test:8081', port: 8_081 }).taken?.match).toBe('segment /other')
-  // A port that no Gateway has is one that somebody maps to the main listener.
+  // A port that no Gateway has is mapped to the main listener.
   expect(trace(all, { target: '/main', authority: 'x.test:9', port: 9 }).taken?.match).toBe('segment /main')
 })
 

@@ -28,7 +28,7 @@ export interface ProxyAddresses {
 /** Identifies a listener: `http` and `https` are the main ones, `http:8081` is that of another port of a Gateway. */
 export type ListenerId = Listener['protocol'] | `${Listener['protocol']}:${number}`
 
-/** Why a listener cannot be bound, for people. */
+/** Why a listener cannot be bound, as a message. */
 export type PortFaults = ReadonlyMap<ListenerId, string>
 
 type Identity = Pick<Listener, 'protocol' | 'port'>

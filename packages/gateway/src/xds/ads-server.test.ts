@@ -237,8 +237,8 @@ describe('mutual TLS', () => {
 
     const other = await createAuthority({ commonName: 'other' })
     for (const issuer of [undefined, other]) {
-      const stranger = connect(address, await clientOf(authority, issuer))
-      await expect(stranger.until(() => stranger.received.length > 0)).rejects.toThrow('UNAVAILABLE')
+      const unknownClient = connect(address, await clientOf(authority, issuer))
+      await expect(unknownClient.until(() => unknownClient.received.length > 0)).rejects.toThrow('UNAVAILABLE')
     }
 
     await issueServer(other)

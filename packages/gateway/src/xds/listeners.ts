@@ -92,7 +92,7 @@ function partOf(chain: FilterChain): Uint8Array {
 /** No cluster has this name: connections to it are closed. */
 const NO_CLUSTER = 'none'
 
-/** A listener needs a filter chain; this one is for a name that nobody can have (RFC 6761), so every connection is closed. */
+/** A listener needs a filter chain; this one is for a name that is never registered (RFC 6761), so every connection is closed. */
 const CLOSING_CHAIN: FilterChain = {
   name: 'no host',
   filter_chain_match: { server_names: ['seamark.invalid'] },

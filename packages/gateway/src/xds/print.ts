@@ -1,4 +1,4 @@
-/** Resources for people: the JSON form of protobuf, as in a configuration file of Envoy, without private keys. */
+/** Resources in a readable form: the JSON form of protobuf, as in a configuration file of Envoy, without private keys. */
 import type { ListenAddresses } from '../ir/listen-addresses.ts'
 import type { Ir } from '../ir/model.ts'
 import { toJson } from './protobuf.ts'

@@ -757,7 +757,7 @@ describe('a watch that ignores own writes', () => {
       cluster.intercept = ({ verb }) => {
         if (verb !== 'apply' || !isFirst) return
         isFirst = false
-        cluster.put(ConfigMap, child({ by: 'somebody else' }))
+        cluster.put(ConfigMap, child({ by: 'another client' }))
         if (isRefused) throw new Terminal('refused')
       }
       const runs = startApplying(environment, true)

@@ -95,7 +95,7 @@ export class TurnBudget {
 export const processBudget = new TurnBudget()
 
 /**
- * The budget of connections with this clock. A simulated clock stands still within a turn, so that its budget is never used up
+ * The budget of connections with this clock. A simulated clock does not advance within a turn, so that its budget is never used up
  * and a simulated run does not depend on the speed of the machine.
  */
 export function turnBudgetOf(clock: Clock): TurnBudget {

@@ -272,12 +272,12 @@ describe('manager', () => {
     await clock.advance(0)
     await expect.poll(() => signals.length).toBe(1)
     const lease = cluster.informers.get(Lease, 'sys/edge') as Lease
-    cluster.put(Lease, { ...lease, spec: { ...lease.spec, holderIdentity: 'thief' } })
+    cluster.put(Lease, { ...lease, spec: { ...lease.spec, holderIdentity: 'other' } })
     await clock.advance(4_000)
     expect(await outcome).toBeInstanceOf(LeadershipLost)
     expect(signals[0]?.aborted).toBe(true)
     expect(mgr.isLeading).toBe(false)
-    expect(cluster.informers.get(Lease, 'sys/edge')?.spec?.holderIdentity).toBe('thief')
+    expect(cluster.informers.get(Lease, 'sys/edge')?.spec?.holderIdentity).toBe('other')
     expect(await mgr.metrics.registry.getSingleMetricAsString('leader_election_master_status')).toContain(
       '{name="edge"} 0',
     )

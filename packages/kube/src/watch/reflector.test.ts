@@ -164,7 +164,7 @@ function reflect(server: ModelServer, random: Random, clock: FakeClock) {
     if (change.type === 'added' && known !== undefined) wrong.push(`added ${name} twice`)
     if (change.type === 'updated') {
       if (known === undefined) wrong.push(`updated ${name}, which was not there`)
-      if (change.old !== known) wrong.push(`the old object of ${name} is not the one told before`)
+      if (change.old !== known) wrong.push(`the old object of ${name} is not the one reported before`)
       if (!isNewer(change.object.metadata.resourceVersion, change.old.metadata.resourceVersion))
         wrong.push(`${name} went back`)
     }

@@ -252,7 +252,7 @@ describe('the controller of load balancers', () => {
     await expect.poll(() => statusOf(the)?.conditions?.[0]).toMatchObject({ type: 'Ready', status: 'True' })
   })
 
-  it('stops writing records and a status that another client undoes, says so, and goes on when told', async () => {
+  it('stops writing records and a status that another client undoes, says so, and continues when it is resumed', async () => {
     const the = fixture()
     const stopped: string[] = []
     const guard = new SecondWriterGuard({

@@ -19,7 +19,7 @@ function started(answers: Map<string, string[] | Error>) {
 }
 
 describe('the lookup of host names', () => {
-  it('resolves a new name at once and tells its owners; then again at intervals, only when addresses changed', async () => {
+  it('resolves a new name at once and notifies its owners; then again at intervals, only when addresses changed', async () => {
     const answers = new Map<string, string[] | Error>([['lb.example.net', ['192.0.2.2', '192.0.2.1']]])
     const { clock, changed, lookup } = started(answers)
     lookup.setNames('a', ['LB.example.net'])
@@ -38,7 +38,7 @@ describe('the lookup of host names', () => {
     expect(changed).toHaveLength(2)
   })
 
-  it('keeps the last addresses when a lookup fails, and forgets names that nobody uses', async () => {
+  it('keeps the last addresses when a lookup fails, and forgets names that are not used', async () => {
     const answers = new Map<string, string[] | Error>([['lb.example.net', ['192.0.2.1']]])
     const { clock, changed, lookup } = started(answers)
     lookup.setNames('a', ['lb.example.net'])

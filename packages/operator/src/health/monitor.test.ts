@@ -99,7 +99,7 @@ describe('the health monitor', () => {
     expect(monitor.healthOf('x', 'a').verdict).toBe('unknown')
   })
 
-  it('replaces a worker whose heartbeat stands still, and not one that the main thread was too busy to look at', async () => {
+  it('replaces a worker whose heartbeat has stopped, and not one that the main thread was too busy to look at', async () => {
     const { clock, threads, monitor } = recorded()
     expect(threads).toEqual([])
     monitor.setTargets('x', new Map([['a', { target: shop }]]))

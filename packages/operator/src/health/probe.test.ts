@@ -402,7 +402,7 @@ describe('an HTTPS probe', () => {
     expect(names).toEqual(['shop.example.com', 'other.example.com', false])
   })
 
-  it('verifies the certificate only when told', async () => {
+  it('verifies the certificate only when configured to', async () => {
     const port = await https()
     const settings = { scheme: 'https' as const, port, hostHeader: 'shop.example.com' }
     expect(await probe(settings)).toMatchObject({ code: 'Passed' })

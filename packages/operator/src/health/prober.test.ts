@@ -5,7 +5,7 @@ import type { ProbeCode } from './probe-failure.ts'
 import { createProber, type HealthReport, type TargetUpdate } from './prober.ts'
 import { SLOT_MS } from './wheel.ts'
 
-/** Targets that answer as told, after the given time. */
+/** Targets with the given answers, after the given time. */
 function fixture(clock: FakeClock, maxInFlight?: number, random = () => 0.5) {
   const answers = new Map<string, { code: ProbeCode; afterMs: number }>()
   const reports: HealthReport[] = []

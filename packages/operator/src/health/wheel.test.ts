@@ -17,7 +17,7 @@ describe('the timing wheel', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('wakes only for slots that have keys, and runs what a key schedules while it runs', async () => {
+  it('sets timers only for slots that have keys, and runs what a key schedules while it runs', async () => {
     const clock = fakeClock()
     const ran: [string, number][] = []
     let wakes = 0

@@ -284,7 +284,7 @@ export const CONFORMANCE: readonly ConformanceCase[] = [
     },
   },
   {
-    title: 'stops when it is told to',
+    title: 'stops when its signal aborts',
     async run(subject) {
       const made = set(subject.zone, 'aborted', 'A', ['192.0.2.1'])
       await refusal(

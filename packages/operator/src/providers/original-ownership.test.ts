@@ -119,7 +119,7 @@ describe("the planner on a zone with the original's ownership records", () => {
 
   it.each([
     ['of another owner', [a('192.0.2.9'), marker('other')], 'ForeignOwner'],
-    ['of nobody', [a('192.0.2.9')], 'UnownedRecordExists'],
+    ['without an owner', [a('192.0.2.9')], 'UnownedRecordExists'],
     ['with an ownership record of another owner and no record', [marker('other')], 'ForeignOwner'],
   ])('does not touch a record %s', async (_case, sets, code) => {
     const the = await fixture(sets)

@@ -1,5 +1,5 @@
 /**
- * What people see of a wildcard: an Event and a log line when a finding is new or gone, on the Secret that registers the
+ * What users see of a wildcard: an Event and a log line when a finding is new or gone, on the Secret that registers the
  * cluster (on the DNSEndpoint for the local one), and a condition on the DNSEndpoint where its schema has room for one.
  * A cluster that is lost or returns is also reported on the manager's configuration object.
  *

@@ -146,7 +146,7 @@ const headers: Class[] = [
     codes: [406],
   })),
   textOf('abcXYZ019-_.=+/', 60).map((token) => ({
-    what: 'a token of nobody',
+    what: 'an unknown token',
     method: 'GET',
     path: maps,
     headers: { authorization: `Bearer ${token}` },

@@ -1,4 +1,4 @@
-/** `seamark gateway bootstrap`: the bootstrap configuration of an Envoy that somebody else runs. */
+/** `seamark gateway bootstrap`: the bootstrap configuration of an Envoy that is run by others. */
 import { bootstrapOf } from '@seamark/gateway'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'

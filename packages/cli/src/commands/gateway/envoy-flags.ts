@@ -73,7 +73,7 @@ export function envoyFlagsOf(config: GatewayConfig): EnvoyFlags {
   }
 }
 
-/** Undefined: the built-in proxy. @param identity what tells this gateway from others of the machine */
+/** Undefined: the built-in proxy. @param identity what distinguishes this gateway from others of the machine */
 export function envoyOptions(
   io: Pick<Io, 'env'>,
   flags: EnvoyFlags,

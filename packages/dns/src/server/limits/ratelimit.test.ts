@@ -60,7 +60,7 @@ describe('response rate limiting', () => {
     expect(sent).toBeGreaterThan(received)
   })
 
-  it('leaves loopback alone unless told otherwise', () => {
+  it('does not limit loopback unless configured to', () => {
     expect(send(new RateLimiter(), '127.0.0.1', 5000, START).answer).toBe(5000)
     expect(send(new RateLimiter(), '::1', 5000, START).answer).toBe(5000)
     expect(send(new RateLimiter({ isLoopbackLimited: true }), '127.0.0.1', 5000, START).answer).toBeLessThan(100)

@@ -1,5 +1,5 @@
 /**
- * The HTTP port: HTTP/1.1, and HTTP/2 with prior knowledge (gRPC without TLS), told apart by the first octets of a connection
+ * The HTTP port: HTTP/1.1, and HTTP/2 with prior knowledge (gRPC without TLS), distinguished by the first octets of a connection
  * (RFC 9113 §3.4).
  */
 import { createServer as createHttpServer } from 'node:http'

@@ -90,7 +90,7 @@ function compileMatch({ path, method, headers, query }: Route['match']): Predica
   return (request) => predicates.every((matches) => matches(request))
 }
 
-/** The first condition of a match that a request does not meet, for people; undefined if it meets all. */
+/** The first condition of a match that a request does not meet, as a message; undefined if it meets all. */
 export function findMismatch(
   { path, method, headers, query }: Route['match'],
   request: RequestFacts,

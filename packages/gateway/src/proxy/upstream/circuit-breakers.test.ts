@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { ask, backend, forwardTo, irOf, route, start } from '../../../testing/proxy-fixture.ts'
 
 describe('circuit breakers', () => {
-  /** A backend that answers when it is told to. */
+  /** A backend that answers when the test releases it. */
   async function heldBackend() {
     const held: (() => void)[] = []
     const at = await backend((_request, respond) => held.push(() => respond(200)))

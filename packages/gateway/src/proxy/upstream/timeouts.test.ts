@@ -25,7 +25,7 @@ describe('the proxy with a backend or a client that does not answer', () => {
     expect(await asking).toMatchObject({ status: 504, body: 'upstream request timeout' })
   })
 
-  it('answers 503 when nobody listens, and does not fail later requests', async () => {
+  it('answers 503 when the port is closed, and does not fail later requests', async () => {
     const one = await backend()
     const endpoints: Record<string, Endpoint[]> = { one: [CLOSED] }
     const { port } = await start(irOf([route(forwardTo(['one']))]), endpoints)

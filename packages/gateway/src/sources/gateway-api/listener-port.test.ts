@@ -44,7 +44,7 @@ function acceptedOf(result: ReturnType<typeof build>, key = 'a/gw'): string[] {
 }
 
 describe('ports of a Gateway', () => {
-  it('each have a listener of their own; 80 is the main one wherever it stands', () => {
+  it('each have a listener of their own; 80 is the main one at any position', () => {
     const result = run(
       MAIN,
       gateway('a/gw', [listener('alt', 8_081), listener('http', 80), listener('idle', 9_090)]),

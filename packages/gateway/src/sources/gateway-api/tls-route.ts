@@ -54,7 +54,7 @@ function addRoute(
         { kind: 'TLSRoute', object: route },
         each,
         (listener, host) => {
-          // Without any backend the connection is closed, as it is for a host that nobody serves.
+          // Without any backend the connection is closed, as it is for a host without a route.
           if (tcp === undefined) return
           if (!draft.setTcp(host, tcp, listener.id))
             report(draft, route, 'MatchTaken', `host ${host} is forwarded by an older TLSRoute or an HTTPProxy`)

@@ -162,7 +162,7 @@ describe('a decision', () => {
     )
   })
 
-  it('never empties a published name, unless told to remove it and every verdict is bad', () => {
+  it('never empties a published name, unless configured to remove it and every verdict is bad', () => {
     fc.assert(
       fc.property(anyFixture, (fixture) => {
         fc.pre((fixture.published ?? []).length > 0)
@@ -328,7 +328,7 @@ describe('priority, weight, drain and fail-back', () => {
       ['192.0.2.2'],
     ],
     [
-      'fails back when told',
+      'fails back when configured to',
       { type: 'Exclusive', failBack: 'Always' },
       [first, second],
       healthy,
@@ -336,7 +336,7 @@ describe('priority, weight, drain and fail-back', () => {
       ['192.0.2.1'],
     ],
     [
-      'does not move between equals when told to fail back',
+      'does not move between equals when configured to fail back',
       { type: 'Exclusive', failBack: 'Always' },
       [a, b],
       { a: 'healthy', b: 'healthy' },

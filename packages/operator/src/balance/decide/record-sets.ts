@@ -1,7 +1,7 @@
 /**
  * The RRsets of the chosen endpoints, and back: which endpoints are in the RRsets that are published. Pure.
  *
- * One host name gives a CNAME. Of several targets, host names are replaced by their addresses (a CNAME cannot stand
+ * One host name gives a CNAME. Of several targets, host names are replaced by their addresses (a CNAME cannot be
  * beside another record, RFC 1034 §3.6.2); IPv4 and IPv6 go into A and AAAA, sorted and without duplicates.
  */
 import { compareText, type RRset } from '../../rrset/rrset.ts'

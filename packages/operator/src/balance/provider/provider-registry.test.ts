@@ -23,7 +23,7 @@ describe('the choice of a provider', () => {
       expect(chooseProvider(name, namespace, order)).toMatchObject({ state: 'ready', provider: { name: wanted } })
   })
 
-  it('does not match inside a label, and tells a missing provider from one out of scope', () => {
+  it('does not match inside a label, and distinguishes a missing provider from one out of scope', () => {
     expect(chooseProvider('notexample.com.', 'ns', [wide])).toEqual({ state: 'missing' })
     expect(chooseProvider('x.web.example.com.', 'other', [narrow])).toEqual({
       state: 'outOfScope',

@@ -99,7 +99,7 @@ describe('the DNS feed', () => {
     ])
   })
 
-  it('publishes a shared host only where every owner serves, and reports a host that nobody serves completely', () => {
+  it('publishes a shared host only where every owner serves, and reports a host that no cluster serves completely', () => {
     const shared = feedBalance(facts({ sharedClusters: () => new Set(['us1']) }))
     expect(shared.endpoints.map(({ spec }) => spec.ipaddress)).toEqual(['192.0.2.2', '192.0.2.3'])
     const partial = feedBalance(facts({ sharedClusters: () => new Set(['ap1']) }))

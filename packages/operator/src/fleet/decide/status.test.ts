@@ -97,7 +97,7 @@ describe('the status of a root', () => {
     expect(status.spareClusters).toEqual(['ap1'])
   })
 
-  it('says so when a host belongs to somebody else', () => {
+  it('says so when a host belongs to another root', () => {
     const refusedHosts = [{ host: 'a.example.com', reason: 'HostConflict' as const, message: 'a is owned by x' }]
     const given = facts([], { refusedHosts })
     const withoutHosts = { ...given, spec: { ...given.spec, hosts: [], published: false } }

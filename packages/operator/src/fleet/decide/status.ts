@@ -1,5 +1,5 @@
 /**
- * Status of a root: the conditions of its GlobalIngress, the merged addresses, and one line for people. Pure.
+ * Status of a root: the conditions of its GlobalIngress, the merged addresses, and one line of text. Pure.
  *
  * Guarantees: independent of the order of leaves; `lastTransitionTime` changes only with the status of a condition; a leaf
  * whose cluster cannot be read keeps its last addresses in the merge.

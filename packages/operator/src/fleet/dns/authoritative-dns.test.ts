@@ -69,7 +69,7 @@ describe('the authoritative servers of a host', () => {
     expect(await ask('shop.example.test', textOf(0), silent)).toEqual([['192.0.2.1', '2001:db8::1'], undefined])
   })
 
-  it('tell the proof of a domain: its strings, nothing, or no answer', async () => {
+  it('return the proof of a domain: its strings, nothing, or no answer', async () => {
     const lookUp = async (name: string, text: string) => lookupTxt(name, client, async () => serversOf([text]))
     expect(await lookUp('_c.example.test', textOf(2))).toEqual(['ab'])
     expect(await lookUp('_d.example.test', textOf(2))).toEqual([])

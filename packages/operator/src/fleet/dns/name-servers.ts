@@ -48,7 +48,7 @@ async function addressesOf(system: Resolver, server: string): Promise<ServerAddr
   return found.flat().map((address) => ({ address }))
 }
 
-/** Remembers what was found, by name. */
+/** Caches what was found, by name. */
 export function rememberServers(find: FindServers, nowMs: () => number): FindServers {
   const known = new Map<string, { readonly servers: readonly NameServer[]; readonly untilMs: number }>()
   return async (name) => {

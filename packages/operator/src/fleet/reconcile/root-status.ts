@@ -124,7 +124,7 @@ async function writeShared(
   try {
     await ctx.client.updateStatus(kind.kind, { ...root, status: { ...status, [field]: value } } as Immutable<Obj>)
   } catch (error) {
-    // Somebody else was faster, or the root is gone: the watch brings the next look.
+    // Another client was faster, or the root is gone: the watch brings the next look.
     if (!(error instanceof Conflict) && !(error instanceof NotFound)) throw error
   }
 }

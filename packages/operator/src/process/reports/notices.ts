@@ -1,5 +1,5 @@
 /**
- * What happens to the manager as a whole, where people look: one log line of level warn, and one Event on the manager's
+ * What happens to the manager as a whole, where users look: one log line of level warn, and one Event on the manager's
  * configuration object.
  *
  * Guarantee: an Event is a write, so none is sent while writing is paused or in observe mode; the log line always is.

@@ -1,6 +1,6 @@
 /**
  * Reports about the process: the kill switch, the mode and the leadership, when they change. Keeps the manager's configuration
- * object: it is created when absent, so that people find what to annotate, and it records the last mode that wrote.
+ * object: it is created when absent, so that users find what to annotate, and it records the last mode that wrote.
  *
  * Guarantees: nothing is written in observe mode, and while writing is paused only the Event that reports the pause. Nothing is
  * written when the object exists and the mode is the remembered one.

@@ -5,7 +5,7 @@
  * of the new one in the same batch: Route 53 refuses both when the zone contains something else, so every write is a
  * compare-and-swap. Alias, weighted and other routed sets are read as opaque and never changed.
  * Limits of the API: 1000 records and 32000 characters of values per batch, 300 sets per page, five requests per second
- * per account, of which we use two and leave the rest to people and other programs.
+ * per account, of which we use two and leave the rest to users and other programs.
  */
 import type { Change, ResourceRecordSet, Route53Client, Route53ClientConfig } from '@aws-sdk/client-route-53'
 import { ProviderError } from '../../rrset/error.ts'

@@ -55,7 +55,7 @@ describe('an executor', () => {
     const [file] = parsePlanFile(
       printPlanJson([plan({ observed: zoneOf(1), desired: [want(record('n0000', 'A', ['192.0.2.2']))] })]),
     )
-    memory.put(ZONE, record('n0000', 'TXT', ['"somebody was here"']))
+    memory.put(ZONE, record('n0000', 'TXT', ['"changed meanwhile"']))
     expect(codes(await executor.submit(file as Plan, signal, { requiresBase: true }))).toEqual(['BaseMoved'])
     expect(calls).toEqual([])
   })

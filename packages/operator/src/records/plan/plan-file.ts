@@ -56,7 +56,7 @@ const planFileSchema = z.object({
     }),
   ),
   changes: z.array(changeSchema),
-  /** For people: what was refused, and why. */
+  /** Only for reading: what was refused, and why. */
   refused: z.array(z.record(z.string(), z.unknown())).default([]),
 })
 

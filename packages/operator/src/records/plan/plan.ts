@@ -11,7 +11,7 @@ import type { ZoneView } from './zone-view.ts'
 
 export interface RecordSource {
   readonly uid: string
-  /** For people: `DNSEndpoint web/shop`. */
+  /** As it is shown: `DNSEndpoint web/shop`. */
   readonly label: string
   /** The tenant: a name belongs to one namespace only. */
   readonly namespace?: string

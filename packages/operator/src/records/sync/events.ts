@@ -13,7 +13,7 @@ import type { BreakerChange } from './breaker-change.ts'
 import type { Held } from './held-changes.ts'
 import type { Endpoint } from './sources/source-index.ts'
 
-/** Where a pass reports what people should see. */
+/** Where a pass reports what users should see. */
 export interface SyncReports {
   /** Called once per set and code that changed; `object` is undefined when the source is gone. */
   held(held: Held, object: Endpoint | undefined): void

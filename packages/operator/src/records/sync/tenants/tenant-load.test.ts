@@ -137,7 +137,7 @@ describe('a namespace beyond its limit', () => {
     await clock.advance(2_000)
     cluster.put(DNSEndpoint, {
       ...objectOf('b', 'shop', 1, '203.0.113.66'),
-      metadata: { namespace: 'b', name: 'thief' },
+      metadata: { namespace: 'b', name: 'rival' },
     })
     await clock.advance(3_600_000)
     expect(memory.dump(ZONE)).toEqual(before)
