@@ -53,7 +53,7 @@ export function createNormaliser(): Normaliser {
       return (value as { description: string }[]).map((column) => ({ ...column, description: undefined }))
     if (Array.isArray(value)) return sortUnordered(key, value).map((item) => walk(item, '', owner))
     if (typeof value !== 'object' || value === null) return value
-    const fields = value as Record<string, unknown>
+    const fields = sortMapKeys(value as Record<string, unknown>)
     const { name, uid } = fields
     const isObject = key === 'metadata' && typeof name === 'string' && typeof uid === 'string'
     const inside = isObject ? nameValue(uids, uid, name) : key === 'metadata' ? '' : owner
@@ -134,4 +134,33 @@ function sortUnordered(key: string, items: readonly unknown[]): readonly unknown
   const rank = (item: unknown) =>
     fields.map((field) => (item as Record<string, string | undefined>)[field] ?? '').join('\0')
   return items.toSorted((left, right) => (rank(left) < rank(right) ? -1 : 1))
+}
+
+/** In the message of a Status the errors of the keys of one map (`data[a]`, `data[b]`) have the order of a Go map. */
+function sortMapKeys(fields: Record<string, unknown>): Record<string, unknown> {
+  const { kind, message, details } = fields as Status
+  if (kind !== 'Status' || message === undefined) return fields
+  const errors = (details?.causes ?? []).flatMap(({ field = '', message: fault }) => {
+    const map = /^(.*)\[[^\]]*\D[^\]]*\]$/.exec(field)?.[1]
+    const text = `${field}: ${fault}`
+    const at = message.indexOf(text)
+    return map === undefined || at < 0 ? [] : [{ map, text, at }]
+  })
+  const inOrder = errors.toSorted((a, b) => a.at - b.at)
+  const sorted = new Map<string, string[]>()
+  for (const { map, text } of errors) sorted.set(map, [...(sorted.get(map) ?? []), text].toSorted())
+  let rest = message
+  let result = ''
+  for (const { map, text } of inOrder) {
+    const at = rest.indexOf(text)
+    result += rest.slice(0, at) + (sorted.get(map)?.shift() ?? text)
+    rest = rest.slice(at + text.length)
+  }
+  return { ...fields, message: result + rest }
+}
+
+interface Status {
+  readonly kind?: unknown
+  readonly message?: string
+  readonly details?: { readonly causes?: readonly { readonly field?: string; readonly message: string }[] }
 }
