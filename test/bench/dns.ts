@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { findProgram, needs } from '@seamark/kit'
-import { DnsBench, type Load, zoneText } from './dns/servers.ts'
+import { DnsBench, type Load, type LoadedServer, zoneText } from './dns/servers.ts'
 import { type Figure, median, shared } from './figure.ts'
 
 const run = promisify(execFile)
@@ -16,7 +16,7 @@ const NAMES = 10_000
 /** Turns of one second that each server gets in a run. */
 const ROUNDS = 3
 /** Turns that each server gets under the open loop, and the seconds of one. */
-const LATENCY_ROUNDS = 3
+const LATENCY_ROUNDS = 5
 const LATENCY_SECONDS = 2
 
 const nodeArgs = (file: string, args: readonly string[]): string[] => [
@@ -33,25 +33,31 @@ async function script<T>(file: string, ...args: string[]): Promise<T> {
   return JSON.parse(stdout) as T
 }
 
-/** Asks at a fixed rate, from the last of our cores: the kernel would now and then move the client onto the server's. */
+/** The cores of this process: the client of the open loop gets the last one, the servers the others. */
+const cores = /^Cpus_allowed_list:\s*(?<others>.*?)[-,]?(?<last>\d+)$/m.exec(
+  readFileSync('/proc/self/status', 'utf8'),
+)?.groups
+const taskset = findProgram('taskset')
+
+/** Asks at a fixed rate. The kernel would now and then move client and server onto one core, and that is then the tail. */
 async function openLoop(port: number, rate: number, seconds: number): Promise<{ p99: number }> {
   const args = nodeArgs('open-loop.ts', [port, rate, seconds, NAMES].map(String))
-  const taskset = findProgram('taskset')
-  const core = /^Cpus_allowed_list:.*?(\d+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]
   const { stdout } =
-    taskset === undefined || core === undefined
+    taskset === undefined || cores === undefined
       ? await run(process.execPath, args)
-      : await run(taskset, ['-c', core, process.execPath, ...args])
+      : await run(taskset, ['-c', cores['last'] ?? '', process.execPath, ...args])
   return JSON.parse(stdout) as { p99: number }
 }
 
 /** 99th percentile of the first server ÷ of the second, which take turns under the same client at the same rate. */
-async function compareLatency(port: number, baseline: number, rate: number): Promise<number> {
+async function compareLatency(ours: LoadedServer, baseline: LoadedServer, rate: number): Promise<number> {
   const first: number[] = []
   const second: number[] = []
+  if (taskset !== undefined && cores?.['others'])
+    for (const { pid } of [ours, baseline]) await run(taskset, ['-a', '-c', '-p', cores['others'], String(pid)])
   for (let round = 0; round < LATENCY_ROUNDS; round++) {
-    second.push((await openLoop(baseline, rate, LATENCY_SECONDS)).p99)
-    first.push((await openLoop(port, rate, LATENCY_SECONDS)).p99)
+    second.push((await openLoop(baseline.port, rate, LATENCY_SECONDS)).p99)
+    first.push((await openLoop(ours.port, rate, LATENCY_SECONDS)).p99)
   }
   return median(first) / median(second)
 }
@@ -67,7 +73,7 @@ const throughput = shared(async () => {
     return {
       echo: perCpuSecond(ours!) / perCpuSecond(echo!),
       bind: bind === undefined ? Number.NaN : perCpuSecond(ours!) / perCpuSecond(bind),
-      p99: await compareLatency(servers[0].port, servers[1].port, rate),
+      p99: await compareLatency(servers[0], servers[1], rate),
     }
   } finally {
     await Promise.all(servers.map(async (server) => server.close()))

@@ -8,6 +8,7 @@ import { findProgram } from '@seamark/kit'
 import { startBind } from '../../integration/dns/peers.ts'
 
 export interface LoadedServer {
+  readonly pid: number
   readonly port: number
   /** Seconds of user and system time since it started. */
   cpuSeconds(): number
@@ -32,6 +33,7 @@ async function start(command: string, ...args: string[]): Promise<LoadedServer> 
   const child = spawn(command, args, { cwd: root })
   const port = await readyPort(child)
   return {
+    pid: child.pid!,
     port,
     cpuSeconds: () => cpuSeconds(child.pid!),
     async close() {
@@ -119,7 +121,7 @@ export class DnsBench {
   async bind(): Promise<LoadedServer> {
     const peer = await startBind([{ origin: 'bench.test.', text: this.#zone }])
     const pid = Number(readFileSync(join(peer.folder, 'named.pid'), 'utf8'))
-    return { port: peer.address.port!, cpuSeconds: () => cpuSeconds(pid), close: async () => peer.close() }
+    return { pid, port: peer.address.port!, cpuSeconds: () => cpuSeconds(pid), close: async () => peer.close() }
   }
 
   /** Answers, server CPU-seconds and seconds of one run of dnsperf as fast as it can. */
