@@ -5,16 +5,16 @@
  */
 import { dirname, join, relative } from 'node:path/posix'
 
-/** What each package may import of the others. `kit` is the helpers of tests. */
+/** What each package may import of the others. */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
-  dns: ['kit'],
-  kube: ['kit'],
-  apiserver: ['kit', 'kube/object', 'kube/certificates', 'kube/private-file'],
-  operator: ['kit', 'kube', 'dns'],
-  gateway: ['kit', 'kube'],
+  dns: [],
+  kube: [],
+  apiserver: ['kube/object', 'kube/certificates', 'kube/private-file'],
+  operator: ['kube', 'dns'],
+  gateway: ['kube'],
 }
-/** More for tests. */
-const PACKAGES_OF_TESTS: typeof PACKAGES = { apiserver: ['kube/testing'] }
+/** What tests import in addition. */
+const TEST_HELPERS = /^(kit|kube\/testing)(\/|$)/
 
 /** Sources that start a process (SECURITY.md): a credential plug-in of the user's own kubeconfig, and the program that --envoy names. */
 const STARTS_PROCESS = ['packages/kube/src/config/exec-credential.ts', 'packages/gateway/src/envoy/process.ts']
@@ -128,10 +128,16 @@ function faultOfPackage(path: string, specifier: string): string | undefined {
   if (always !== undefined && /^(node:)?child_process$/.test(specifier) && !mayStartProcess(path))
     return `only ${STARTS_PROCESS.join(' and ')} start a process (SECURITY.md)`
   if (always === undefined || !specifier.startsWith('@seamark/')) return undefined
-  const allowed = isTest(path) ? [...always, ...(PACKAGES_OF_TESTS[name] ?? [])] : always
   const imported = specifier.slice('@seamark/'.length)
-  if (allowed.some((entry) => imported === entry || imported.startsWith(`${entry}/`))) return undefined
-  return `packages/${name} imports of the others only ${allowed.join(', ')}`
+  const [owner] = imported.split('/')
+  if (TEST_HELPERS.test(imported)) {
+    const isKnown = owner === 'kit' || always.some((entry) => entry.split('/')[0] === owner)
+    return isKnown && mayUseHelpers(path)
+      ? undefined
+      : 'only tests import helpers of tests, of packages that theirs imports'
+  }
+  if (always.some((entry) => imported === entry || imported.startsWith(`${entry}/`))) return undefined
+  return `packages/${name} imports of the others only: ${always.join(', ')}`
 }
 
 function faultOfFolder(path: string, specifier: string): string | undefined {
@@ -163,7 +169,11 @@ function faultWithin(root: string, folder: Folder, path: string, target: string)
 }
 
 function mayStartProcess(path: string): boolean {
-  return STARTS_PROCESS.includes(path) || isTest(path) || path.startsWith('packages/kube/src/testing/')
+  return STARTS_PROCESS.includes(path) || mayUseHelpers(path)
+}
+
+function mayUseHelpers(path: string): boolean {
+  return isTest(path) || path.startsWith('packages/kube/src/testing/')
 }
 
 function layerOf({ layers }: Folder, entry: string): number {

@@ -33,7 +33,7 @@ async function script<T>(file: string, ...args: string[]): Promise<T> {
   return JSON.parse(stdout) as T
 }
 
-/** The cores of this process: the client of the open loop gets the last one, the servers the others. */
+/** The cores of this process: the client of the open loop gets the last one, the servers do not. */
 const cores = /^Cpus_allowed_list:\s*(?<others>.*?)[-,]?(?<last>\d+)$/m.exec(
   readFileSync('/proc/self/status', 'utf8'),
 )?.groups
