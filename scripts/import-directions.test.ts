@@ -14,6 +14,8 @@ it.each([
   ['another capability', 'packages/operator/src/publish/act/act.ts', "import { x } from '../../fleet/names.ts'"],
   ['a later step', 'packages/operator/src/publish/decide/plan.ts', "import { act } from '../act/act.ts'"],
   ['a sibling of its layer', 'packages/gateway/src/proxy/listen/a.ts', "import { x } from '../upstream/health.ts'"],
+  ['another command', 'packages/cli/src/commands/fleet/a.ts', "import { x } from '../gateway/envoy-flags.ts'"],
+  ['a command by a flag', 'packages/cli/src/flags/a.ts', "import { x } from '../commands/crds.ts'"],
   ['more than its only folders', 'packages/apiserver/src/apply/a.ts', "import { x } from '../store/store.ts'"],
   ['the program', 'packages/operator/src/process/switches.ts', "import { runApp } from '../app/app.ts'"],
   ['helpers of another package', 'packages/dns/src/wire/a.test.ts', "import '@seamark/kube/testing'"],
@@ -51,6 +53,7 @@ it.each([
   ['that is an exception', 'packages/operator/src/balance/provider/a.ts', "import '../../records/engine.ts'"],
   ['of helpers of tests, from a test', 'packages/apiserver/src/a.test.ts', "import '@seamark/kube/testing'"],
   ['of an allowed package', 'packages/operator/src/serve/a.ts', "import { x } from '@seamark/dns'"],
+  ['of a command that it runs', 'packages/cli/src/commands/playground/a.ts', "import '../explain/explain.ts'"],
   ['of processes by the plug-in', 'packages/kube/src/config/exec-credential.ts', "import 'node:child_process'"],
   ['of another project', 'packages/dns/src/wire/name.ts', "import { x } from 'node:fs'"],
 ])('accepts an import %s', (_, path, line) => {

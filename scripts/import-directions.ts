@@ -94,6 +94,18 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
     // Load balancers whose records go to a DNS provider are written by the engine of records.
     exceptions: [['balance/provider', 'records']],
   },
+  'packages/cli/src': {
+    layers: [
+      'command.ts failure.ts output-form.ts version.ts',
+      'manifest-files.ts flags',
+      // The table of verbs loads a command when it is run, and the completion reads the table.
+      { together: 'commands verbs.ts' },
+      'main.ts',
+    ],
+  },
+  'packages/cli/src/commands': {
+    layers: ['balance completion dig explain fleet gateway publish records servers', 'playground run'],
+  },
   'packages/operator/src/publish': { layers: ['sources', 'decide', 'guard', 'act', 'report'] },
   'packages/operator/src/fleet': { layers: ['roots', 'decide', 'members', 'dns', 'reconcile'] },
   'packages/operator/src/balance': { layers: ['source', 'decide', 'write', 'report provider'] },

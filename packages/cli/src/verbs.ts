@@ -44,7 +44,7 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'completion',
     summary: 'print a completion script for bash, zsh or fish',
-    load: async () => import('./commands/completion.ts'),
+    load: async () => import('./commands/completion/completion.ts'),
   },
   {
     name: 'config view',
@@ -55,7 +55,7 @@ export const VERBS: readonly Verb[] = [
     name: 'contour-plus',
     summary: 'drop-in for contour-plus: DNS records and certificates for Contour',
     isLogged: true,
-    load: async () => import('./commands/contour-plus.ts'),
+    load: async () => import('./commands/publish/contour-plus.ts'),
   },
   {
     name: 'convert',
@@ -63,7 +63,11 @@ export const VERBS: readonly Verb[] = [
     load: async () => import('./commands/gateway/convert.ts'),
   },
   { name: 'crds', summary: "print the CRDs of Seamark's own kinds", load: async () => import('./commands/crds.ts') },
-  { name: 'dig', summary: 'query DNS servers, in the syntax of dig', load: async () => import('./commands/dig.ts') },
+  {
+    name: 'dig',
+    summary: 'query DNS servers, in the syntax of dig',
+    load: async () => import('./commands/dig/dig.ts'),
+  },
   {
     name: 'dns serve',
     summary: 'serve zone files as an authoritative DNS server',
@@ -83,7 +87,7 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'explain',
     summary: 'why a host answers as it does, hop by hop',
-    load: async () => import('./commands/explain.ts'),
+    load: async () => import('./commands/explain/explain.ts'),
   },
   {
     name: 'export',
@@ -104,7 +108,7 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'playground',
     summary: 'a cluster, a DNS zone and the manager on this machine, with only Node',
-    load: async () => import('./commands/playground.ts'),
+    load: async () => import('./commands/playground/playground.ts'),
   },
   {
     name: 'provider',
@@ -116,7 +120,7 @@ export const VERBS: readonly Verb[] = [
     summary: 'give up ownership of records; removes our markers only',
     load: async () => import('./commands/records/release.ts'),
   },
-  { name: 'run', summary: 'run the manager', isLogged: true, load: async () => import('./commands/run.ts') },
+  { name: 'run', summary: 'run the manager', isLogged: true, load: async () => import('./commands/run/run.ts') },
   {
     name: 'shift',
     summary: 'move the traffic of a host to one cluster, in steps',

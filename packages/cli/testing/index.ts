@@ -2,8 +2,8 @@
  * Parts of the command line for tests that run a verb in their own process. Not a public surface.
  */
 export { CommandError, type ExitCode, type Io } from '../src/command.ts'
-export { build as buildDig } from '../src/commands/dig.ts'
+export { build as buildDig } from '../src/commands/dig/dig.ts'
 export { findVerb, VERBS } from '../src/verbs.ts'
-export { parseScenario, readScenario } from '../src/playground/scenario-file.ts'
-export { playFleet } from '../src/playground/scenario.ts'
-export { FleetEnvironment } from '../src/playground/fleet-environment.ts'
+export { parseScenario, readScenario } from '../src/commands/playground/scenario-file.ts'
+export { playFleet } from '../src/commands/playground/scenario.ts'
+export { FleetEnvironment } from '../src/commands/playground/fleet-environment.ts'

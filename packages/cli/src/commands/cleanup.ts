@@ -2,7 +2,7 @@
 import { cleanUp } from '@seamark/operator'
 import { Command } from 'commander'
 import type { Io } from '../command.ts'
-import { addKubeFlags, type KubeFlags, openCluster } from '../kube-flags.ts'
+import { addKubeFlags, type KubeFlags, openCluster } from '../flags/kube-flags.ts'
 
 interface Flags extends KubeFlags {
   children?: boolean

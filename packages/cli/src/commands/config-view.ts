@@ -3,7 +3,7 @@ import { listSettings, type LoadedConfig, valueAt } from '@seamark/operator'
 import { Command } from 'commander'
 import type { Io } from '../command.ts'
 import { addOutputFlag, printTable, printValue } from '../output-form.ts'
-import { addSettingFlags, type ConfigFlags, readConfig } from '../setting-flags.ts'
+import { addSettingFlags, type ConfigFlags, readConfig } from '../flags/setting-flags.ts'
 
 interface Flags extends ConfigFlags {
   origin?: boolean

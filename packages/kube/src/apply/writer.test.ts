@@ -6,7 +6,7 @@ import { addFinalizer, nextFinalizerStep, removeFinalizer } from '../client/fina
 import { ConfigMap } from '../object/kinds.ts'
 import { openFence } from './write-fence.ts'
 import { kind, type Obj } from '../object/object.ts'
-import { memoryCluster } from '../testing/memory-cluster.ts'
+import { memoryCluster } from '../testing/memory/memory-cluster.ts'
 import { createWriter, fencedClient } from './writer.ts'
 
 interface Route extends Obj {

@@ -1,81 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { staticCredentials } from '../config/credentials.ts'
-import { connect, type Cluster, type ConnectOptions } from './cluster.ts'
-import { Conflict, NotSynced } from '../errors.ts'
+import { NotSynced } from '../errors.ts'
 import type { Change } from './informer.ts'
 import { ConfigMap } from '../object/kinds.ts'
-import { kind, type Obj } from '../object/object.ts'
-import { startPeer, type Peer, type PeerExchange, type PeerOptions } from '../testing/index.ts'
+import { kind } from '../object/object.ts'
+import { type PeerExchange } from '../testing/index.ts'
+import { clusterOn, closeClusters, configMap, serving, until } from '../testing/scripted-cluster.ts'
 
-const cleanups: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
-})
-
-const configMap = (name: string, version: number, data: Record<string, string> = {}): ConfigMap => ({
-  apiVersion: 'v1',
-  kind: 'ConfigMap',
-  metadata: { name, namespace: 'ns', uid: `uid-${name}`, resourceVersion: String(version) },
-  data,
-})
-const endMark = (version: number) => ({
-  metadata: { resourceVersion: String(version), annotations: { 'k8s.io/initial-events-end': 'true' } },
-})
-const refusal = (code: number, reason: string) => ({
-  kind: 'Status',
-  apiVersion: 'v1',
-  status: 'Failure',
-  code,
-  reason,
-  message: reason,
-})
-
-async function clusterOn(
-  script: PeerOptions['script'],
-  options: ConnectOptions = {},
-): Promise<{ peer: Peer; cluster: Cluster; start: () => void }> {
-  const peer = await startPeer({ script })
-  const config = {
-    name: 'test',
-    server: peer.url,
-    namespace: 'default',
-    credentials: staticCredentials({}, { ca: peer.caPem }),
-  }
-  const cluster = connect(config, { random: () => 0, ...options })
-  const stop = new AbortController()
-  let running: Promise<void> | undefined
-  cleanups.push(peer.close, async () => {
-    stop.abort()
-    await running
-    await cluster.close()
-  })
-  const start = () => {
-    running = cluster.informers.start(stop.signal)
-  }
-  return { peer, cluster, start }
-}
-
-async function until(isTrue: () => boolean): Promise<void> {
-  const deadline = performance.now() + 20_000
-  while (!isTrue()) {
-    if (performance.now() > deadline) throw new Error(`not within 20 s: ${String(isTrue)}`)
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-}
-
-/** Responds to WatchList and list requests with these objects, and collects the open streams for further events. */
-function serving(objects: Obj[], version: number, streams: PeerExchange[] = []): PeerOptions['script'] {
-  return (exchange) => {
-    if (exchange.url.searchParams.get('watch') !== 'true') {
-      return exchange.reply(200, { metadata: { resourceVersion: String(version) }, items: objects })
-    }
-    streams.push(exchange)
-    exchange.start()
-    if (exchange.url.searchParams.get('sendInitialEvents') !== 'true') return undefined
-    for (const object of objects) exchange.frame('ADDED', object)
-    return exchange.frame('BOOKMARK', endMark(version))
-  }
-}
+afterEach(closeClusters)
 
 describe('informers', () => {
   it('share one watch per kind, selector, namespace and projection', async () => {
@@ -136,33 +67,6 @@ describe('informers', () => {
       'added! m199 200',
       'updated m199 600',
       'deleted m199 601',
-    ])
-  })
-
-  it('report a watch that is denied with the message of the server, until a request succeeds', async () => {
-    let isDenied = true
-    const message = 'configmaps is forbidden: User "reader" cannot list resource "configmaps"'
-    const serve = serving([configMap('a', 1)], 5)
-    const restarts: unknown[] = []
-    const observer = { request: () => undefined, restart: (event: unknown) => restarts.push(event) }
-    const { cluster, start } = await clusterOn(
-      (exchange) => (isDenied ? exchange.reply(403, { ...refusal(403, 'Forbidden'), message }) : serve?.(exchange)),
-      { observer },
-    )
-    const informer = cluster.informers.informer(ConfigMap)
-    const health: unknown[] = []
-    cluster.informers.onHealthChange(({ kind: { plural }, failure }) => health.push([plural, failure?.reason]))
-    start()
-    await expect.poll(() => informer.failure).toBeDefined()
-    expect(informer.failure).toMatchObject({ reason: 'denied', message: expect.stringContaining(message) })
-    expect(informer.hasSynced).toBe(false)
-    expect(restarts).toContainEqual({ kind: 'ConfigMap', reason: 'denied' })
-    isDenied = false
-    await informer.synced()
-    expect(informer.failure).toBeUndefined()
-    expect(health).toEqual([
-      ['configmaps', 'denied'],
-      ['configmaps', undefined],
     ])
   })
 
@@ -316,133 +220,6 @@ describe('informers', () => {
     expect(streams).toHaveLength(1)
   })
 
-  it('resume from the last version after a truncated frame, without losing events', async () => {
-    const streams: PeerExchange[] = []
-    const { cluster, start } = await clusterOn(serving([configMap('a', 1)], 5, streams))
-    const informer = cluster.informers.informer(ConfigMap)
-    const seen: string[] = []
-    informer.subscribe((change) =>
-      seen.push(`${change.object.metadata.name}@${change.object.metadata.resourceVersion}`),
-    )
-    start()
-    await informer.synced()
-    streams[0]?.frame('ADDED', configMap('b', 6))
-    streams[0]?.write('{"type":"ADDED","object":{"metadata":{"na')
-    streams[0]?.end()
-    await until(() => streams.length === 2)
-    expect(streams[1]?.url.searchParams.get('resourceVersion')).toBe('6')
-    streams[1]?.frame('ADDED', configMap('c', 7))
-    await until(() => seen.length === 3)
-    expect(seen).toEqual(['a@1', 'b@6', 'c@7'])
-  })
-
-  it('restart from the last version after a malformed frame: it is never skipped', async () => {
-    const streams: PeerExchange[] = []
-    const { cluster, start } = await clusterOn(serving([], 5, streams))
-    const informer = cluster.informers.informer(ConfigMap)
-    start()
-    await informer.synced()
-    streams[0]?.frame('ADDED', configMap('b', 6))
-    streams[0]?.write('{"type":"ADDED","object":{"metadata":{"name":"x","resourceVersion":"7"},,}}\n')
-    streams[0]?.frame('ADDED', configMap('c', 8))
-    await until(() => streams.length === 2)
-    expect(streams[1]?.url.searchParams.get('resourceVersion')).toBe('6')
-    expect(cluster.informers.list(ConfigMap).map(({ metadata }) => metadata.name)).toEqual(['b'])
-  })
-
-  it('list again after 410 in the stream, and delete the objects removed in the meantime', async () => {
-    const streams: PeerExchange[] = []
-    let isLater = false
-    const { cluster, start } = await clusterOn((exchange) => {
-      const objects = isLater ? [configMap('b', 8)] : [configMap('a', 1)]
-      return serving(objects, isLater ? 9 : 5, streams)(exchange)
-    })
-    const informer = cluster.informers.informer(ConfigMap)
-    const seen: string[] = []
-    informer.subscribe((change) => seen.push(`${change.type} ${change.object.metadata.name}`))
-    start()
-    await informer.synced()
-    isLater = true
-    streams[0]?.frame('ERROR', refusal(410, 'Expired'))
-    await until(() => seen.length === 3)
-    expect(seen).toEqual(['added a', 'deleted a', 'added b'])
-    expect(streams[1]?.url.searchParams.get('sendInitialEvents')).toBe('true')
-  })
-
-  it('page a list when WatchList is not supported, and watch from its version', async () => {
-    const { peer, cluster, start } = await clusterOn(
-      (exchange) => {
-        const { searchParams } = exchange.url
-        if (searchParams.has('sendInitialEvents')) return exchange.reply(422, refusal(422, 'Invalid'))
-        if (searchParams.get('watch') === 'true') return exchange.start()
-        const isSecond = searchParams.get('continue') === 'next'
-        const metadata = isSecond ? { resourceVersion: '77' } : { resourceVersion: '77', continue: 'next' }
-        return exchange.reply(200, {
-          kind: 'ConfigMapList',
-          apiVersion: 'v1',
-          metadata,
-          items: [configMap(isSecond ? 'b' : 'a', 1)],
-        })
-      },
-      { pageSize: 1 },
-    )
-    const informer = cluster.informers.informer(ConfigMap)
-    start()
-    await informer.synced()
-    expect(cluster.informers.list(ConfigMap).map(({ metadata }) => metadata.name)).toEqual(['a', 'b'])
-    await until(() => peer.requests.length === 4)
-    expect(peer.requests.slice(1, 3)).toEqual([
-      'GET /api/v1/configmaps?limit=1',
-      'GET /api/v1/configmaps?limit=1&continue=next',
-    ])
-    expect(peer.requests[3]).toContain('resourceVersion=77')
-  })
-
-  it.each([429, 500, 503, 403])(
-    'keep a synced cache when the watch breaks and the server then responds %i',
-    async (code) => {
-      const streams: PeerExchange[] = []
-      let isBroken = false
-      const { peer, cluster, start } = await clusterOn((exchange) => {
-        if (isBroken) return exchange.reply(code, refusal(code, 'Trouble'))
-        return serving([configMap('a', 1)], 5, streams)(exchange)
-      })
-      const informer = cluster.informers.informer(ConfigMap)
-      start()
-      await informer.synced()
-      isBroken = true
-      streams[0]?.reset()
-      await until(() => peer.requests.length === 2 && informer.state === 'backoff')
-      expect(cluster.informers.get(ConfigMap, 'ns/a')?.metadata.name).toBe('a')
-      isBroken = false
-      await until(() => streams.length === 2)
-      expect(cluster.informers.list(ConfigMap)).toHaveLength(1)
-    },
-  )
-
-  it('wait for a kind whose CRD is absent, and sync it when the CRD is created', async () => {
-    const Thing = kind({ group: 'example.test', version: 'v1', kind: 'Thing', plural: 'things', namespaced: true })
-    let isServed = false
-    const definitions: PeerExchange[] = []
-    const { cluster, start } = await clusterOn((exchange) => {
-      if (exchange.url.pathname.endsWith('/customresourcedefinitions')) return serving([], 5, definitions)(exchange)
-      if (!isServed) return exchange.reply(404, refusal(404, 'NotFound'))
-      if (exchange.url.pathname === '/apis/example.test/v1')
-        return exchange.reply(200, { resources: [{ name: 'things' }] })
-      return serving([configMap('t', 8)], 9)(exchange)
-    })
-    const informer = cluster.informers.informer(Thing)
-    start()
-    await informer.synced()
-    expect([informer.state, cluster.informers.list(Thing)]).toEqual(['absent', []])
-    const added = new Promise((resolve) => informer.subscribe(resolve))
-    await until(() => definitions.length === 1)
-    isServed = true
-    definitions[0]?.frame('ADDED', { metadata: { name: 'things.example.test', resourceVersion: '8' } })
-    await added
-    expect([informer.state, cluster.informers.list(Thing).length]).toEqual(['live', 1])
-  })
-
   it('read by index and by namespace', async () => {
     const { cluster, start } = await clusterOn(
       serving([configMap('a', 1, { host: 'x' }), configMap('b', 2, { host: 'x' }), configMap('c', 3)], 5),
@@ -469,74 +246,5 @@ describe('informers', () => {
       object.data = {}
     }).toThrow(TypeError)
     expect(() => Object.assign(object.metadata, { labels: {} })).toThrow(TypeError)
-  })
-})
-
-describe('writes through the client', () => {
-  it('are visible in the cache at once, including deletions, but not dry runs', async () => {
-    const watching = serving([configMap('a', 1)], 5)
-    const { cluster, start } = await clusterOn((exchange) => {
-      if (exchange.method === 'GET') return watching(exchange)
-      if (exchange.url.searchParams.has('dryRun')) return exchange.reply(200, configMap('a', 90))
-      if (exchange.method === 'DELETE') {
-        return exchange.reply(200, { kind: 'Status', apiVersion: 'v1', status: 'Success', details: { uid: 'uid-a' } })
-      }
-      return exchange.reply(200, configMap('a', 10, { x: '1' }))
-    })
-    const informer = cluster.informers.informer(ConfigMap)
-    start()
-    await informer.synced()
-    await cluster.client.apply(ConfigMap, configMap('a', 1), { dryRun: true })
-    expect(cluster.informers.get(ConfigMap, 'ns/a')?.metadata.resourceVersion).toBe('1')
-    await cluster.client.apply(ConfigMap, { metadata: { name: 'a', namespace: 'ns' }, data: { x: '1' } })
-    expect(cluster.informers.get(ConfigMap, 'ns/a')?.data).toEqual({ x: '1' })
-    await cluster.client.delete(ConfigMap, 'ns/a')
-    expect(cluster.informers.get(ConfigMap, 'ns/a')).toBeUndefined()
-  })
-
-  it('are cached with the projection applied, and returned in full', async () => {
-    const watching = serving([], 5)
-    const { cluster, start } = await clusterOn((exchange) =>
-      exchange.method === 'GET' ? watching(exchange) : exchange.reply(200, configMap('a', 10, { x: '1' })),
-    )
-    const withoutData = (object: ConfigMap): ConfigMap => {
-      delete object.data
-      return object
-    }
-    const informer = cluster.informers.informer(ConfigMap, { projection: withoutData })
-    start()
-    await informer.synced()
-    const written = await cluster.client.apply(ConfigMap, {
-      metadata: { name: 'a', namespace: 'ns' },
-      data: { x: '1' },
-    })
-    expect(written.data).toEqual({ x: '1' })
-    expect(cluster.informers.get(ConfigMap, 'ns/a')).toEqual({ ...configMap('a', 10), data: undefined })
-  })
-
-  it('are visible in every informer of their kind, also when the returned object is shared with the cache', async () => {
-    const watching = serving([], 5)
-    const { cluster, start } = await clusterOn((exchange) =>
-      exchange.method === 'GET' ? watching(exchange) : exchange.reply(200, configMap('a', 10, { x: '1' })),
-    )
-    const watches = ['ns', 'ns-of-others'].map((namespace) => cluster.informers.informer(ConfigMap, { namespace }))
-    const wide = cluster.informers.informer(ConfigMap)
-    start()
-    await Promise.all([...watches, wide].map(async (informer) => informer.synced()))
-    const written = await cluster.client.apply(ConfigMap, configMap('a', 1), { isLean: true })
-    expect(cluster.informers.get(ConfigMap, 'ns/a')).toBe(written)
-    expect([...watches, wide].map(({ size }) => size)).toEqual([1, 0, 1])
-  })
-
-  it('do not touch the cache when the server rejects them', async () => {
-    const watching = serving([configMap('a', 1)], 5)
-    const { cluster, start } = await clusterOn((exchange) =>
-      exchange.method === 'GET' ? watching(exchange) : exchange.reply(409, refusal(409, 'Conflict')),
-    )
-    const informer = cluster.informers.informer(ConfigMap)
-    start()
-    await informer.synced()
-    await expect(cluster.client.update(ConfigMap, configMap('a', 1))).rejects.toBeInstanceOf(Conflict)
-    expect(cluster.informers.get(ConfigMap, 'ns/a')?.metadata.resourceVersion).toBe('1')
   })
 })

@@ -4,7 +4,7 @@ import type { Reader } from '../cache/cache.ts'
 import { ConfigMap, Service } from '../object/kinds.ts'
 import type { Next } from './reconcile-result.ts'
 import { requeue } from './reconcile-result.ts'
-import { memoryEnvironment } from '../testing/memory-environment.ts'
+import { memoryEnvironment } from '../testing/memory/memory-environment.ts'
 
 const stops: (() => Promise<void>)[] = []
 afterEach(async () => {

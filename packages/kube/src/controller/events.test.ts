@@ -4,7 +4,7 @@ import { createRecorder } from './events.ts'
 import { Event } from '../object/kinds.ts'
 import { LeadershipLost, openFence, type WriteFence } from '../apply/write-fence.ts'
 import { fakeClock } from '../testing/clock.ts'
-import { memoryCluster } from '../testing/memory-cluster.ts'
+import { memoryCluster } from '../testing/memory/memory-cluster.ts'
 
 const regarding = { apiVersion: 'v1', kind: 'Service', name: 'shop', namespace: 'web', uid: 'u1' }
 const published = { regarding, type: 'Normal' as const, reason: 'Published', note: 'a.test' }

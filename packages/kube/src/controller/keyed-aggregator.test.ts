@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { Service } from '../object/kinds.ts'
-import { memoryEnvironment, type MemoryEnvironment } from '../testing/memory-environment.ts'
+import { memoryEnvironment, type MemoryEnvironment } from '../testing/memory/memory-environment.ts'
 import type { Context } from './context.ts'
 import {
   defineKeyedAggregator,

@@ -4,7 +4,7 @@ import { Lease } from '../object/kinds.ts'
 import { createElection, type Election } from './lease.ts'
 import { LeadershipLost } from '../apply/write-fence.ts'
 import { fakeClock, type FakeClock } from '../testing/clock.ts'
-import { memoryCluster, type MemoryCluster } from '../testing/memory-cluster.ts'
+import { memoryCluster, type MemoryCluster } from '../testing/memory/memory-cluster.ts'
 
 interface Candidate {
   election: Election

@@ -8,7 +8,7 @@ import { CustomResourceDefinition, Secret, type WebhookClientConfig } from '../o
 import { createMetrics } from '../metrics.ts'
 import { kind, type Obj } from '../object/object.ts'
 import { fakeClock } from '../testing/clock.ts'
-import { memoryCluster } from '../testing/memory-cluster.ts'
+import { memoryCluster } from '../testing/memory/memory-cluster.ts'
 import { createFileKeeper } from './certificate-files.ts'
 import { createCertificateKeeper } from './certificate-keeper.ts'
 import {

@@ -37,7 +37,7 @@ import {
   readProviders,
 } from './dnslb-flags.ts'
 import { startDnslbServer } from './dnslb-server.ts'
-import { openCluster } from '../../kube-flags.ts'
+import { openCluster } from '../../flags/kube-flags.ts'
 
 /** Field manager of everything that dnslb writes into clusters. */
 const FIELD_MANAGER = 'seamark-dnslb'

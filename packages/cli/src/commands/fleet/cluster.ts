@@ -25,7 +25,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
 import { CommandError, EXIT, type Io } from '../../command.ts'
-import { addKubeFlags, type KubeFlags, openCluster } from '../../kube-flags.ts'
+import { addKubeFlags, type KubeFlags, openCluster } from '../../flags/kube-flags.ts'
 import { showDrain } from './drain.ts'
 import { addOutputFlag, printTable, printValue } from '../../output-form.ts'
 

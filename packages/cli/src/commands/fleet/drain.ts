@@ -6,7 +6,7 @@ import { parseDurationMs, poll, systemClock, timestamp } from '@seamark/kube'
 import { Cluster, LeafIngress, previewDrain } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
-import { addKubeFlags, type KubeFlags, openCluster } from '../../kube-flags.ts'
+import { addKubeFlags, type KubeFlags, openCluster } from '../../flags/kube-flags.ts'
 
 interface Flags extends KubeFlags {
   wait?: boolean

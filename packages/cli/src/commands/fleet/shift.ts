@@ -6,7 +6,7 @@ import { Ingress, poll, sleep, systemClock } from '@seamark/kube'
 import { DNSLoadBalancerEndpoint, GlobalIngressPolicy, type HostTrace, traceHost } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
-import { addKubeFlags, type KubeFlags, openCluster } from '../../kube-flags.ts'
+import { addKubeFlags, type KubeFlags, openCluster } from '../../flags/kube-flags.ts'
 
 interface Flags extends KubeFlags {
   to: string

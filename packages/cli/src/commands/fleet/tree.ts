@@ -2,7 +2,7 @@
 import { printTree, traceHost } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, type Io } from '../../command.ts'
-import { addKubeFlags, type KubeFlags, openCluster } from '../../kube-flags.ts'
+import { addKubeFlags, type KubeFlags, openCluster } from '../../flags/kube-flags.ts'
 
 export function build(io: Io): Command {
   const command = addKubeFlags(new Command().description('a global host: root, leaves, addresses and their states'))

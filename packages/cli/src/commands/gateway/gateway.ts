@@ -20,7 +20,7 @@ import {
 } from './gateway-flags.ts'
 import { buildBootstrap } from './bootstrap.ts'
 import { buildTranslate } from './translate.ts'
-import { addKubeFlags, type KubeFlags, openCluster, ownNamespace } from '../../kube-flags.ts'
+import { addKubeFlags, type KubeFlags, openCluster, ownNamespace } from '../../flags/kube-flags.ts'
 
 interface Flags extends KubeFlags, BuildFlags, EnvoyFlags, PortFlags {
   httpListen?: string

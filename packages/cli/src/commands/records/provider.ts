@@ -3,7 +3,7 @@ import { CONFORMANCE, ConformanceError, ProviderError } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
 import { addOutputFlag, printTable, printValue } from '../../output-form.ts'
-import { serveWebhook, type WebhookFlags } from '../../webhook-serving.ts'
+import { serveWebhook, type WebhookFlags } from './webhook-serving.ts'
 import { addRecordsFlags, eachTarget, type RecordsFlags, type Session, withSession } from './records-session.ts'
 
 interface Flags extends RecordsFlags {

@@ -33,8 +33,8 @@ import {
 } from '@seamark/operator'
 import type { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
-import { addSettingFlags, readConfig } from '../../setting-flags.ts'
-import { addKubeFlags, type KubeFlags, openCluster } from '../../kube-flags.ts'
+import { addSettingFlags, readConfig } from '../../flags/setting-flags.ts'
+import { addKubeFlags, type KubeFlags, openCluster } from '../../flags/kube-flags.ts'
 import { printTable, printValue } from '../../output-form.ts'
 
 export interface RecordsFlags extends KubeFlags {

@@ -1,0 +1,200 @@
+/**
+ * `seamark explain HOST`: from the source to the answer, hop by hop, and the first one that is broken. Read-only. With a URL
+ * the last hop is the route: which rule of which object takes the request in the gateway.
+ * With providers in the configuration the plan and the records of the zone are read as the manager reads them.
+ */
+import { isIP } from 'node:net'
+import { createDnsClient, groupRecords, type ServerAddress } from '@seamark/dns'
+import { type Cluster, ConfigMap, messageOf } from '@seamark/kube'
+import {
+  type AnswerFact,
+  checkSources,
+  CONFIGURATION_OBJECT,
+  createKillSwitch,
+  DNSEndpoint,
+  explain,
+  type ExplainDeps,
+  type Explanation,
+  findPlanFact,
+  fleetHops,
+  type PlanFactDeps,
+  gatherFacts,
+  isPausedBy,
+  type LoadedConfig,
+  openEngine,
+  openRecordsStores,
+  ProviderError,
+  publishOptions,
+  REASONS,
+  RecordsError,
+  servedBy,
+  sourceOf,
+  tenantRules,
+  traceHost,
+} from '@seamark/operator'
+import { Command } from 'commander'
+import { CommandError, EXIT, type Io } from '../../command.ts'
+import { addKubeFlags, type KubeFlags, openCluster } from '../../flags/kube-flags.ts'
+import { addOutputFlag, printValue } from '../../output-form.ts'
+import { parseQuestion, printTrace, traceInCluster } from './request-hop.ts'
+import { addSettingFlags, readConfig } from '../../flags/setting-flags.ts'
+
+interface Flags extends KubeFlags {
+  config?: string
+  namespace?: string
+  server?: string
+  output: 'text' | 'wide' | 'json' | 'yaml'
+  header: string[]
+  request: string
+}
+
+export function build(io: Io): Command {
+  const command = addKubeFlags(new Command().description('why a host answers as it does, hop by hop'))
+    .argument('<host or URL>', 'HOST, or https://HOST/PATH for a request')
+    .option('-H, --header <name: value>', 'header field of the request; may be repeated', collect, [])
+    .option('-X, --request <method>', 'method of the request', 'GET')
+    .option('--config <file>', 'ManagerConfiguration file of the manager [SEAMARK_CONFIG]')
+    .option('--server <address[:port]>', 'DNS server to ask')
+    .option('-n, --namespace <name>', 'namespace of the manager, where its switches and guard state are', 'seamark')
+  addOutputFlag(command, ['text', 'wide', 'json', 'yaml'], 'text')
+  addSettingFlags(command, { isListed: false })
+  return command.action(async (argument: string, flags: Flags & Record<string, unknown>) => {
+    const question = parseQuestion(argument, flags.request.toUpperCase(), flags.header)
+    const host = question === undefined ? argument : hostOf(question)
+    if (flags.server !== undefined) parseDnsServer(flags.server)
+    const { config } = await readConfig(io, flags)
+    const cluster = await openCluster(io, flags)
+    const { server } = flags
+    try {
+      const answer =
+        server === undefined ? undefined : async (name: string, signal: AbortSignal) => ask(server, name, signal)
+      const hasProviders = config.records.providers.length > 0
+      const plan = planReader(io, cluster, config, flags.namespace ?? 'seamark')
+      const facts = await gatherFacts(
+        host,
+        {
+          cluster,
+          options: publishOptions(config.publish, config.grants),
+          isPublishOn: config.publish.enabled,
+          ...(hasProviders && { plan }),
+          ...(answer !== undefined && { answer }),
+          manager: async (signal) => ({
+            isPaused: config.pause || (await readPause(cluster, flags.namespace ?? 'seamark', signal)),
+            mode: config.mode,
+          }),
+        },
+        io.signal,
+      )
+      const trace = await traceHost(cluster.client, host, io.signal).catch(() => undefined)
+      const request = question === undefined ? undefined : await traceInCluster(cluster.client, question, io.signal)
+      const explanation = explain({
+        ...facts,
+        ...(trace !== undefined && { fleet: fleetHops(trace) }),
+        ...(request !== undefined && { route: { isServed: request.outcome !== 'none', text: request.text } }),
+      })
+      const { output } = flags
+      io.stdout.write(
+        output === 'json' || output === 'yaml'
+          ? printValue(output, { ...explanation, ...(request !== undefined && { request }) })
+          : print(explanation, output === 'wide') +
+              (request === undefined ? '' : printTrace(request, output === 'wide')),
+      )
+      io.exit(explanation.firstBroken === undefined ? EXIT.ok : EXIT.changes)
+    } finally {
+      await cluster.close()
+    }
+  })
+}
+
+function collect(value: string, before: readonly string[]): string[] {
+  return [...before, value]
+}
+
+function hostOf({ authority }: { readonly authority: string }): string {
+  return authority.replace(/:\d+$/, '')
+}
+
+/** The manager's own view of a name: the same providers, guard state and switches, and no write. */
+function planReader(
+  io: Io,
+  cluster: Cluster,
+  config: LoadedConfig['config'],
+  namespace: string,
+): NonNullable<ExplainDeps['plan']> {
+  const { records, mode, pause } = config
+  return async (host, targets, signal) => {
+    const { client } = cluster
+    const isPaused = pause || (await readPause(cluster, namespace, signal))
+    const killSwitch = createKillSwitch(...(isPaused ? ['paused'] : []))
+    const stores = openRecordsStores(client, namespace, records.stateFolder)
+    try {
+      const { engine } = await openEngine({ config: records, mode, env: io.env, client, killSwitch, ...stores })
+      try {
+        const { namespace: only } = records.dnsEndpoints
+        const { items } = await client.list(DNSEndpoint, { signal, ...(only !== '' && { namespace: only }) })
+        const endpoints = items.filter(servedBy(records))
+        const present = new Set(endpoints.map((object) => sourceOf(object).uid))
+        const confirmGone: PlanFactDeps['confirmGone'] = async (owned) =>
+          checkSources(client, { owned, present, isServed: servedBy(records), now: Date.now() }, signal)
+        const rules = tenantRules(records, config.grants, namespace)
+        const deps = { engine, endpoints, defaultTtl: records.defaultTtl, rules }
+        return await findPlanFact(host, targets, endpoints.length === 0 ? deps : { ...deps, confirmGone }, signal)
+      } finally {
+        await engine.close()
+      }
+    } catch (error) {
+      if (error instanceof RecordsError) throw new CommandError(error.message, EXIT.usage)
+      if (!(error instanceof ProviderError)) throw error
+      const providerFault = { reason: error.code, message: error.message }
+      return { zone: '', pending: [], refused: [], records: [], providerFault }
+    }
+  }
+}
+
+async function readPause({ client }: Cluster, namespace: string, signal: AbortSignal): Promise<boolean> {
+  const switches = await client.find(ConfigMap, `${namespace}/${CONFIGURATION_OBJECT}`, { signal })
+  return isPausedBy(switches?.metadata.annotations)
+}
+
+/** Throws CommandError when the flag --server is no address. */
+function parseDnsServer(server: string): ServerAddress {
+  const match = /^(?:\[(?<v6>[^\]]+)\]|(?<v4>[^:]+))(?::(?<port>\d+))?$/.exec(server)
+  const host = match?.groups?.['v6'] ?? match?.groups?.['v4'] ?? server
+  if (isIP(host) === 0) throw new CommandError(`--server ${server} is not ADDRESS or ADDRESS:PORT`, EXIT.usage)
+  return { address: host, port: Number(match?.groups?.['port'] ?? 53) }
+}
+
+async function ask(server: string, name: string, signal: AbortSignal): Promise<AnswerFact> {
+  const at = parseDnsServer(server)
+  const client = createDnsClient()
+  try {
+    const replies = await Promise.all(
+      ['A', 'AAAA'].map(async (type) => client.query({ server: at, name, type, signal })),
+    )
+    const sets = replies.flatMap((reply) => groupRecords(reply.message.answers))
+    const targets = sets
+      .filter((set) => ['A', 'AAAA', 'CNAME'].includes(set.type))
+      .flatMap((set) => set.values.map((value) => value.replace(/\.$/, '')))
+    return { server, targets: [...new Set(targets)] }
+  } catch (error) {
+    return { server, targets: [], fault: messageOf(error) }
+  } finally {
+    await client.close()
+  }
+}
+
+const SIGNS = { ok: '✔', broken: '✗', skipped: '–' } as const
+
+/** `isWide` adds what each reason code means. */
+function print({ host, hops, firstBroken }: Explanation, isWide: boolean): string {
+  const lines = hops.map((hop, index) => {
+    const reason = hop.reason === undefined ? '' : `${hop.reason}: `
+    const meaning = isWide && hop.reason !== undefined ? `${' '.repeat(18)}${REASONS[hop.reason]}\n` : ''
+    return `${String(index + 1).padStart(2)} ${hop.name.padEnd(12)} ${SIGNS[hop.state]} ${reason}${hop.text}\n${meaning}`
+  })
+  const verdict =
+    firstBroken === undefined
+      ? `${host} is as it should be\n`
+      : `${host} is broken at ${firstBroken.name}: ${firstBroken.reason === undefined ? firstBroken.text : REASONS[firstBroken.reason]}\n`
+  return verdict + lines.join('')
+}

@@ -1,0 +1,217 @@
+/**
+ * The fleet of the playground: a hub, member clusters with a gateway each, a DNS server with one zone, and the manager, all
+ * on loopback addresses of this machine. The DNS server is apart from the manager, which can be restarted.
+ */
+import {
+  createDnsClient,
+  createDnsServer,
+  createRRset,
+  createZone,
+  type DnsClient,
+  type DnsServer,
+  fqdn,
+  groupRecords,
+  type ListenAddress,
+} from '@seamark/dns'
+import { type Client, configFromText, connect, createLogger, IngressClass, Namespace, Secret } from '@seamark/kube'
+import { createAuthority } from '@seamark/kube/certificates'
+import {
+  type BalanceOptions,
+  BalanceConfig,
+  Cluster,
+  embeddedProvider,
+  FleetConfig,
+  fleetCrds,
+  loadBalancerCrds,
+  playgroundCrds,
+  RecordsConfig,
+  runApp,
+} from '@seamark/operator'
+import { CommandError, EXIT } from '../../command.ts'
+import { LocalApiServer, MemberCluster } from './member-cluster.ts'
+
+const FLEET_ZONE = 'fleet.test'
+const MANAGER_NAMESPACE = 'seamark'
+const OWNER = 'playground'
+
+export interface FleetEnvironmentOptions {
+  readonly clusters: readonly string[]
+  /** `roots` of the fleet's configuration. @default class */
+  readonly roots?: 'class' | 'all'
+  /** Where the prober runs. @default in a worker thread */
+  readonly startThread?: BalanceOptions['startThread']
+  /** Called when the manager ends by itself. */
+  readonly onFailure: (error: unknown) => void
+}
+
+export class FleetEnvironment {
+  readonly members: ReadonlyMap<string, MemberCluster>
+  readonly resolver: DnsClient = createDnsClient()
+  readonly #options: FleetEnvironmentOptions
+  readonly #hub: LocalApiServer
+  readonly #dns: DnsServer
+  #manager: { stop(): Promise<void> } | undefined
+
+  private constructor(
+    options: FleetEnvironmentOptions,
+    hub: LocalApiServer,
+    members: readonly MemberCluster[],
+    dns: DnsServer,
+  ) {
+    this.#options = options
+    this.#hub = hub
+    this.#dns = dns
+    this.members = new Map(members.map((member) => [member.name, member]))
+  }
+
+  static async start(options: FleetEnvironmentOptions): Promise<FleetEnvironment> {
+    const authority = await createAuthority({ commonName: 'playground' })
+    const [hub, members] = await Promise.all([
+      LocalApiServer.start(authority, [...fleetCrds(), ...loadBalancerCrds(), ...playgroundCrds()]),
+      startMembers(options.clusters, async (name, address, port) =>
+        MemberCluster.start({ name, address, port, authority }),
+      ),
+    ])
+    const environment = new FleetEnvironment(options, hub, members, await startDns())
+    try {
+      await environment.#register()
+      environment.#startManager()
+    } catch (error) {
+      await environment.stop()
+      throw error
+    }
+    return environment
+  }
+
+  get client(): Client {
+    return this.#hub.client
+  }
+
+  get kubeconfig(): string {
+    return this.#hub.kubeconfig
+  }
+
+  get dnsAddress(): ListenAddress {
+    const [address] = this.#dns.addresses
+    if (address === undefined) throw new CommandError('the DNS server has no address')
+    return address
+  }
+
+  /** The port of every gateway. */
+  get gatewayPort(): number {
+    return [...this.members.values()][0]?.port ?? 0
+  }
+
+  member(name: string): MemberCluster {
+    const found = this.members.get(name)
+    if (found === undefined) throw new CommandError(`there is no cluster ${name} in this fleet`)
+    return found
+  }
+
+  /** Addresses that the DNS server answers, sorted. */
+  async ask(name: string): Promise<string[]> {
+    const { message } = await this.resolver.query({ server: this.dnsAddress, name, type: 'A' })
+    return groupRecords(message.answers)
+      .flatMap(({ values }) => [...values])
+      .sort()
+  }
+
+  async restartManager(): Promise<void> {
+    await this.#manager?.stop()
+    this.#startManager()
+  }
+
+  async stop(): Promise<void> {
+    await this.#manager?.stop()
+    await this.resolver.close()
+    await this.#dns.close()
+    await Promise.all([...this.members.values()].map(async (member) => member.close()))
+    await this.#hub.stop()
+  }
+
+  async #register(): Promise<void> {
+    const { client } = this
+    await client.create(Namespace, { metadata: { name: MANAGER_NAMESPACE } })
+    await client.create(IngressClass, { metadata: { name: 'global' }, spec: { controller: 'seamark.io/global' } })
+    for (const { name, kubeconfig } of this.members.values()) {
+      await client.create(Secret, {
+        metadata: { namespace: MANAGER_NAMESPACE, name, labels: { 'seamark.io/cluster': name } },
+        data: { kubeconfig: Buffer.from(kubeconfig).toString('base64') },
+      })
+      await client.create(Cluster, { metadata: { name }, spec: {} } as Cluster)
+    }
+  }
+
+  #startManager(): void {
+    const stopping = new AbortController()
+    const cluster = connect(configFromText(this.kubeconfig), { name: 'hub', fieldManager: 'contour-plus' })
+    const { startThread, roots = 'class', onFailure } = this.#options
+    const { address, port } = this.dnsAddress
+    const done = runApp(
+      {
+        cluster,
+        log: createLogger({ level: 'silent' }),
+        mode: 'enforce',
+        namespace: MANAGER_NAMESPACE,
+        allowLoopback: true,
+        fleet: { ...FleetConfig.parse({}), roots, dnsServers: [`${address}:${port}`] },
+        balance: {
+          config: BalanceConfig.parse({ enabled: true, sources: [], installCrds: false }),
+          ...(startThread !== undefined && { startThread }),
+        },
+        records: {
+          config: RecordsConfig.parse({ enabled: true, owner: OWNER, dnsEndpoints: { enabled: true } }),
+          env: {},
+          providers: [embeddedProvider({ server: this.#dns })],
+        },
+      },
+      stopping.signal,
+    )
+    done.catch(onFailure)
+    this.#manager = {
+      stop: async () => {
+        stopping.abort()
+        await done.catch(() => undefined)
+        await cluster.close()
+      },
+    }
+  }
+}
+
+/** Another process may have the port on one of the addresses. */
+const PORT_TRIES = 5
+
+/** Every gateway has an address of its own and the same port, because an A record has no port. */
+async function startMembers(
+  names: readonly string[],
+  start: (name: string, address: string, port: number) => Promise<MemberCluster>,
+): Promise<MemberCluster[]> {
+  for (let tries = 1; ; tries++) {
+    const members: MemberCluster[] = []
+    try {
+      for (const [index, name] of names.entries())
+        members.push(await start(name, `127.0.0.${index + 1}`, members[0]?.port ?? 0))
+      return members
+    } catch (error) {
+      await Promise.all(members.map(async (member) => member.close()))
+      const { code } = error as { code?: string }
+      if (code === 'EADDRNOTAVAIL')
+        throw new CommandError(
+          'the fleet needs the addresses 127.0.0.1, 127.0.0.2, … on the loopback interface; on macOS: sudo ifconfig lo0 alias 127.0.0.2',
+          EXIT.error,
+          { cause: error },
+        )
+      if (code !== 'EADDRINUSE' || tries === PORT_TRIES) throw error
+    }
+  }
+}
+
+async function startDns(): Promise<DnsServer> {
+  const origin = fqdn(`${FLEET_ZONE}.`)
+  const zone = createZone(origin, [
+    createRRset(origin, 'SOA', 60, [`ns.${origin} hostmaster.${origin} 1 3600 600 86400 1`]),
+    createRRset(origin, 'NS', 60, [`ns.${origin}`]),
+    createRRset(`ns.${origin}`, 'A', 60, ['127.0.0.1']),
+  ])
+  return createDnsServer({ zones: [zone], listen: [{ address: '127.0.0.1', port: 0 }] })
+}

@@ -1,0 +1,157 @@
+/**
+ * The capability `gateway` of `seamark run`: the data plane in the process of the manager, with connections, caches and a Lease
+ * of its own.
+ *
+ * Guarantees: every replica serves; the holder of the Lease writes statuses, unless the manager observes or is paused. The
+ * data plane continues to serve when the manager loses its Lease or the API server is gone; the manager is then started again beside it.
+ */
+import { GATEWAY_FIELD_MANAGER, BUILD_DEFAULTS, type BuildSettings, setUpGateway } from '@seamark/gateway'
+import {
+  Backoff,
+  type Cluster,
+  ConfigMap,
+  KubeError,
+  type Logger,
+  manager,
+  messageOf,
+  type Manager,
+  systemClock,
+  untilAborted,
+} from '@seamark/kube'
+import { keyOf } from '@seamark/kube/object'
+import {
+  CONFIGURATION_OBJECT,
+  createKillSwitch,
+  gateWrites,
+  type GatewayConfig,
+  isPausedBy,
+  type KillSwitchControl,
+  WriteRefused,
+} from '@seamark/operator'
+import { announcing, envoyFlagsOf, envoyOptions, SETTING_NAMES } from '../gateway/envoy-flags.ts'
+import { parseAddresses, parseListen, parsePorts } from '../gateway/gateway-flags.ts'
+
+export interface GatewayCapability {
+  readonly config: GatewayConfig
+  /** Connections of its own: caches of other capabilities have other filters. */
+  readonly cluster: Cluster
+  readonly mode: 'observe' | 'enforce'
+  readonly isPaused: boolean
+  readonly allowLoopback: boolean
+  readonly namespace: string
+  readonly log: Logger
+  /** To find the program envoy. */
+  readonly env: NodeJS.ProcessEnv
+  readonly stdout: Pick<NodeJS.WritableStream, 'write'>
+  /** `HTTP-ADDRESS HTTPS-ADDRESS`, when the ports are open. */
+  readonly onReady: (addresses: string) => void
+}
+
+const GRACE_MS = 4_500
+/** Before the manager is started again. */
+const RESTART_MS = 1_000
+
+export async function runGateway(options: GatewayCapability, signal: AbortSignal): Promise<void> {
+  const { config, cluster, namespace, log, mode, isPaused } = options
+  const [http, https] = [
+    parseListen('gateway.httpListen', config.httpListen),
+    parseListen('gateway.httpsListen', config.httpsListen),
+  ]
+  const ports = parsePorts('gateway.listenerAddresses', config.listenerAddresses)
+  // Before anything runs: a setting that cannot be used ends the process.
+  const envoy = envoyOptions(
+    options,
+    envoyFlagsOf(config),
+    log,
+    [namespace, config.lease, config.httpListen],
+    SETTING_NAMES,
+  )
+  const killSwitch = createKillSwitch(
+    'unread',
+    ...(mode === 'observe' ? ['observe'] : []),
+    ...(isPaused ? ['configuration'] : []),
+  )
+  gateWrites(cluster, () => {
+    if (killSwitch.isPaused) throw new WriteRefused('PAUSED', `nothing is written: ${killSwitch.by.join(', ')}`)
+  })
+  const mgr = await manager({ cluster, fieldManager: GATEWAY_FIELD_MANAGER, log, grace: GRACE_MS })
+  addPause(mgr, killSwitch, `${namespace}/${CONFIGURATION_OBJECT}`)
+  setUpGateway(mgr, {
+    settings: settingsOf(config, options.allowLoopback),
+    http,
+    https,
+    ports,
+    portOffset: config.listenerPortOffset,
+    ...(envoy !== undefined && { envoy: announcing(options.stdout, envoy) }),
+    statusAddresses: parseAddresses(config.statusAddresses.join(',')),
+    ...(config.service !== '' && { service: config.service }),
+    lease: { lease: config.lease, namespace },
+    pause: killSwitch,
+    allowLoopback: options.allowLoopback,
+    onReady: (addresses) => {
+      const shown = [addresses.http, addresses.https].flatMap((each) => {
+        if (each === undefined) return []
+        return [each.host.includes(':') ? `[${each.host}]:${each.port}` : `${each.host}:${each.port}`]
+      })
+      options.onReady(shown.join(' '))
+    },
+  })
+  await mgr.run(signal)
+}
+
+/**
+ * Runs the manager beside the data plane: a manager that lost its Lease or the API server must end, and is started again.
+ * Other failures, such as a wrong configuration, end the process.
+ */
+export async function keepRunning(
+  start: (signal: AbortSignal) => Promise<void>,
+  log: Logger,
+  signal: AbortSignal,
+  clock = systemClock,
+): Promise<void> {
+  const backoff = new Backoff({ clock, baseMs: RESTART_MS, limitMs: RESTART_MS, signal })
+  for (;;) {
+    try {
+      return await start(signal)
+    } catch (error) {
+      if (!(error instanceof KubeError) || signal.aborted) throw error
+      log.error(
+        { error: messageOf(error) },
+        'the manager ended; it is started again, and the gateway continues to serve',
+      )
+      await backoff.wait()
+      if (signal.aborted) return
+    }
+  }
+}
+
+function settingsOf(config: GatewayConfig, allowsLoopback: boolean): BuildSettings {
+  const { mode, ingressClassNames, rootNamespaces, gateway, externalNames } = config
+  return {
+    ...BUILD_DEFAULTS,
+    mode,
+    allowsLoopback,
+    ...(ingressClassNames.length > 0 && { ingressClassNames, servesUnclassified: false }),
+    rootNamespaces,
+    ...(gateway !== '' && { gateway }),
+    allowsExternalNames: externalNames,
+  }
+}
+
+/** Applies `seamark.io/pause` of the manager's configuration object, as the other capabilities do. */
+function addPause(mgr: Manager, killSwitch: KillSwitchControl, key: string): void {
+  mgr.add('gateway-pause', async ({ signal }) => {
+    const informer = mgr.cluster.informers.informer(ConfigMap)
+    const unsubscribe = informer.subscribe(({ type, object }) => {
+      if (keyOf(object) === key)
+        killSwitch.set('annotation', type !== 'deleted' && isPausedBy(object.metadata.annotations))
+    })
+    await Promise.race([informer.synced(), untilAborted(signal)])
+    if (!signal.aborted) {
+      killSwitch.set('annotation', isPausedBy(mgr.cluster.informers.get(ConfigMap, key)?.metadata.annotations))
+      killSwitch.set('unread', false)
+      await untilAborted(signal)
+    }
+    unsubscribe()
+  })
+}

@@ -1,0 +1,38 @@
+/** kubectl's flags for the cluster to talk to, the same on every command. */
+import { type Cluster, connect, type ConnectOptions, loadConfig } from '@seamark/kube'
+import { messageOf } from '@seamark/kube'
+import type { Command } from 'commander'
+import { CommandError, type Io } from '../command.ts'
+
+export interface KubeFlags {
+  kubeconfig?: string
+  context?: string
+}
+
+export function addKubeFlags(command: Command): Command {
+  return command
+    .option('--kubeconfig <file>', 'kubeconfig; else $KUBECONFIG, ~/.kube/config, the service account')
+    .option('--context <name>', 'context of the kubeconfig')
+}
+
+export async function openCluster(io: Io, flags: KubeFlags, options: ConnectOptions = {}): Promise<Cluster> {
+  try {
+    const config = await loadConfig({
+      env: io.env,
+      ...(flags.kubeconfig !== undefined && { path: flags.kubeconfig }),
+      ...(flags.context !== undefined && { context: flags.context }),
+    })
+    return connect(config, options)
+  } catch (error) {
+    throw new CommandError(messageOf(error), 1, { cause: error })
+  }
+}
+
+/** The namespace of the manager itself: a flag, the pod's own namespace, else undefined. */
+export async function ownNamespace(io: Io, given: string | undefined): Promise<string | undefined> {
+  if (given !== undefined && given !== '') return given
+  if (io.env['POD_NAMESPACE'] !== undefined && io.env['POD_NAMESPACE'] !== '') return io.env['POD_NAMESPACE']
+  const { readFile } = await import('node:fs/promises')
+  const text = await readFile('/var/run/secrets/kubernetes.io/serviceaccount/namespace', 'utf8').catch(() => '')
+  return text.trim() === '' ? undefined : text.trim()
+}
