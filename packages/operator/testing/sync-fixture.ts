@@ -45,6 +45,8 @@ type Given = Partial<Omit<SyncOptions, 'engine' | 'reports'>> & {
   store?: GuardStore
   capabilities?: Partial<Capabilities>
   reports?: Partial<SyncReports>
+  /** Creation time of the CRD. */
+  installed?: string
 }
 
 const NO_SWITCHES: SyncOptions['switches'] = {
@@ -55,10 +57,10 @@ const NO_SWITCHES: SyncOptions['switches'] = {
 
 /** A manager with nothing but records; its first pass is due. */
 export async function startSync({ memory: given, store = memoryGuardStore(), ...options }: Given = {}) {
-  const { capabilities, reports, ...rest } = options
+  const { capabilities, reports, installed = '2020-01-01T00:00:00Z', ...rest } = options
   const clock = fakeClock()
   const cluster = memoryCluster()
-  cluster.put(CustomResourceDefinition, definition('2020-01-01T00:00:00Z'))
+  cluster.put(CustomResourceDefinition, definition(installed))
   const memory = given ?? memoryProvider({ zones: [ZONE], ...(capabilities !== undefined && { capabilities }) })
   const killSwitch = createKillSwitch()
   const types = ['A', 'AAAA', 'CNAME']

@@ -25,6 +25,13 @@ export const confirmedGone: Guard = (candidate, input) => {
   const { change, isRemoval, desired, switchesType } = candidate
   if (isRemoval !== true || desired !== undefined || switchesType === true) return undefined
   if (input.sources.gone.has(change.source) || input.sources.present.has(change.source)) return undefined
+  const until = input.sources.restorable?.get(change.source)
+  if (until !== undefined)
+    return {
+      code: 'SourceUnconfirmed',
+      why: `source ${change.source} is gone, and its kind was installed after the record was written: it may still be restored`,
+      until,
+    }
   if (change.source === ADOPTED) return adoptedWithoutSource(change.name, isApproved(candidate, input))
   return {
     code: 'SourceUnconfirmed',

@@ -65,6 +65,8 @@ export interface SourceView {
   readonly present: Sources
   /** Sources whose absence was confirmed by a live read. A source in neither set is unknown, and its records stay. */
   readonly gone: Sources
+  /** Sources that are gone with their kind, which was installed again: until when they may be restored, ms since the epoch. */
+  readonly restorable?: ReadonlyMap<string, number>
   /** Sources that request any record. @default those of the desired RRsets, when the plan covers the whole zone */
   readonly requesting?: Sources
   /** Sources whose records stay as they are: they request more than is served. */

@@ -29,6 +29,7 @@ import { adoptedNames, isOutage, unconfirmedNames } from './pass-result.ts'
 import { isWithin } from '../../rrset/rrset.ts'
 import { type Endpoint, type Names, SourceIndex } from './sources/source-index.ts'
 import type { TenantRules } from './tenants/tenant-rules.ts'
+import type { InstalledKind } from './sources/installed-kind.ts'
 import { checkSources } from './sources/source-check.ts'
 import type { Switches } from '../../process/switches.ts'
 
@@ -70,6 +71,8 @@ export interface PassTools {
   readonly reports: SyncReports
   /** Whether the schema of DNSEndpoint has conditions. */
   readonly hasConditions: boolean
+  /** The CRD of DNSEndpoint, read before the first pass; undefined: the kind is not installed. */
+  readonly installed: InstalledKind | undefined
 }
 
 /** A short delay, so that decisions about the same changes are made together. */
@@ -122,11 +125,12 @@ export class RecordsPass {
   }
 
   async run(dirty: Names, tools: PassTools): Promise<PassResult> {
-    const { isWriting, killSwitch, informer } = this.#options
+    const { isWriting, killSwitch } = this.#options
     this.#engine = tools.engine
     const limits = this.#updateLimits(tools.reports)
     const { names, later, frozen } = this.#nextNames(dirty, limits.released)
-    const { planned, deferred } = this.#defer(await this.#plan(names, tools))
+    const { planned: whole, hasWatch } = await this.#plan(names, tools)
+    const { planned, deferred } = this.#defer(whole)
     const waiting = new Set([...later, ...deferred])
     const before = [...this.#held.all()]
     this.#notePlanned(planned, names, tools.reports)
@@ -143,7 +147,7 @@ export class RecordsPass {
     const isOpen = outcomes.some((outcome) => outcome === undefined || failuresOf(outcome).length > 0)
     const approved = await this.#takeApprovals(tools)
     const review = new Set([...namesToReview(before, this.#held.all()), ...approved])
-    const unconfirmed = informer.state === 'live' ? [] : unconfirmedNames(planned)
+    const unconfirmed = hasWatch ? [] : unconfirmedNames(planned)
     return {
       ...((planned.unread.length > 0 || isOpen) && { failed: names }),
       requeue: [
@@ -225,38 +229,40 @@ export class RecordsPass {
     )
   }
 
-  async #plan(names: Names, { engine, client, signal }: PassTools): Promise<Planned> {
+  /** `hasWatch`: the watch was live when sources were judged. */
+  async #plan(
+    names: Names,
+    { engine, client, signal, installed }: PassTools,
+  ): Promise<{ readonly planned: Planned; readonly hasWatch: boolean }> {
     const { informer, namespace, isServed } = this.#options
     // Both are read together: a source without its desired records would look as if it requested nothing.
     const { present, known, requesting } = this.#index
     const { overLimit } = this.#index
-    return engine.plan(
+    let hasWatch = true
+    const planned = await engine.plan(
       {
         ...this.#index.desired(names),
         // Without a live watch, or before the first source, it is unknown which sources are gone.
-        sources: async (owned) =>
-          informer.state !== 'live' || known.size === 0
-            ? { present, gone: new Set(), overLimit }
-            : {
-                requesting,
-                overLimit,
-                ...(await checkSources(
-                  client,
-                  {
-                    owned,
-                    present,
-                    known,
-                    isServed,
-                    now: this.#clock.now(),
-                    ...(namespace !== undefined && { namespace }),
-                  },
-                  signal,
-                )),
-              },
+        sources: async (owned) => {
+          const isLive = informer.state === 'live'
+          if (!isLive) hasWatch = false
+          if (!isLive || known.size === 0) return { present, gone: new Set(), overLimit }
+          const question = {
+            owned,
+            present,
+            known,
+            isServed,
+            now: this.#clock.now(),
+            ...(installed !== undefined && { installed }),
+            ...(namespace !== undefined && { namespace }),
+          }
+          return { requesting, overLimit, ...(await checkSources(client, question, signal)) }
+        },
       },
       names,
       signal,
     )
+    return { planned, hasWatch }
   }
 
   async #apply(plan: Plan, { engine, signal, reports }: PassTools): Promise<PlanOutcome | undefined> {

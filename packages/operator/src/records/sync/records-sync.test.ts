@@ -182,11 +182,15 @@ describe('sources that are not in the cache', () => {
 
   it.each([
     ['is being removed', definition('2020-01-01T00:00:00Z', { deletionTimestamp: '2030-01-01T00:00:00Z' })],
-    ['was installed again', definition('2030-01-01T00:01:00Z')],
-    ['was installed again in the second in which the record was written', definition('2030-01-01T00:00:00Z')],
+    ['was installed again', definition('2030-01-01T00:01:00Z', { uid: 'new' })],
+    [
+      'was installed again in the second in which the record was written',
+      definition('2030-01-01T00:00:00Z', { uid: 'new' }),
+    ],
   ])('a kind that %s causes no deletion of records', async (_what, next) => {
     const { clock, cluster, held, memory } = await settled(3)
     await clock.advance(60_000)
+    if (next.metadata.uid !== undefined) cluster.remove(CustomResourceDefinition, next.metadata.name ?? '')
     cluster.put(CustomResourceDefinition, next)
     for (const name of names(3)) cluster.remove(DNSEndpoint, `web/${name}`)
     await clock.advance(5_000)
@@ -214,6 +218,36 @@ describe('sources that are not in the cache', () => {
     expect(memory.dump(ZONE)).toHaveLength(6)
     cluster.setState(DNSEndpoint, 'live')
     await clock.advance(30_000)
+    expect(memory.dump(ZONE)).toHaveLength(4)
+  })
+
+  it('a deletion is made soon, also if the watch is live again before the pass ends', async () => {
+    const { clock, cluster, memory } = await settled(3, {
+      reports: { held: () => cluster.setState(DNSEndpoint, 'live') },
+    })
+    cluster.setState(DNSEndpoint, 'backoff')
+    cluster.remove(DNSEndpoint, 'web/n0')
+    await clock.advance(30_000)
+    expect(memory.dump(ZONE)).toHaveLength(4)
+  })
+
+  it('a record that this process wrote in the second in which the kind was installed is deleted with its source', async () => {
+    const { clock, cluster, memory } = await settled(3, { installed: '2030-01-01T00:00:00Z' })
+    cluster.remove(DNSEndpoint, 'web/n0')
+    await clock.advance(1_000)
+    expect(memory.dump(ZONE)).toHaveLength(4)
+  })
+
+  it('a record that was written before the kind was installed waits until its source cannot be restored', async () => {
+    const memory = await filled(3)
+    const { clock, cluster, held } = await start({ memory, installed: '2030-01-01T00:00:05Z' })
+    for (const name of names(2)) cluster.put(DNSEndpoint, endpoint(name))
+    await clock.advance(10_000)
+    const until = Date.UTC(2030, 0, 1, 0, 30, 6)
+    expect(held.map((each) => [each.name, each.code, each.until])).toEqual([[`n2.${ZONE}`, 'SourceUnconfirmed', until]])
+    await clock.advance(30 * 60_000)
+    expect(memory.dump(ZONE)).toHaveLength(6)
+    await clock.advance(2 * 60_000)
     expect(memory.dump(ZONE)).toHaveLength(4)
   })
 

@@ -14,6 +14,7 @@ import type { Switches } from '../../process/switches.ts'
 import type { EngineLifetime } from './engine-lifetime.ts'
 import type { SyncReports } from './events.ts'
 import { RecordsPass, type RecordsPassOptions } from './records-pass.ts'
+import { type InstalledKind, readInstalledKind } from './sources/installed-kind.ts'
 import type { Endpoint } from './sources/source-index.ts'
 
 export interface SyncOptions extends Omit<RecordsPassOptions, 'log' | 'clock' | 'informer'> {
@@ -42,6 +43,7 @@ export function setUpSync(manager: Manager, options: SyncOptions): void {
   const informer = manager.cluster.informers.informer(DNSEndpoint, endpointScope)
   const pass = new RecordsPass({ ...rest, killSwitch, switches, informer, log: manager.log })
   let hasConditions: boolean | undefined
+  let installed: InstalledKind | undefined
   manager
     .keyedAggregator('records', {
       debounce: DEBOUNCE,
@@ -70,6 +72,7 @@ export function setUpSync(manager: Manager, options: SyncOptions): void {
       const { client } = context
       await untilMayWrite?.(context)
       hasConditions ??= await supportsConditions(client, DNSEndpoint, context.signal).catch(() => undefined)
+      installed ??= await readInstalledKind(client, rest.clock, context.signal).catch(() => undefined)
       return engine.use(context.signal, async (opened, signal) =>
         pass.run(names, {
           ...opened,
@@ -77,6 +80,7 @@ export function setUpSync(manager: Manager, options: SyncOptions): void {
           signal,
           reports: reports(context),
           hasConditions: hasConditions ?? false,
+          installed,
         }),
       )
     })

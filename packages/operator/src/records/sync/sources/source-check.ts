@@ -3,13 +3,14 @@
  *
  * A list that lacks many sources at once is requested a second time, and only sources missing in both are gone (T6):
  * truncated or empty responses with status 200 have occurred. A kind that is not served, or is being removed, confirms
- * nothing: its objects are deleted with it, without a decision about their records. The same applies, for the length of a
- * quarantine, when the kind was installed again after the record was written: its objects may still be restored. Without
- * permission to list, nothing is confirmed.
+ * nothing: its objects are deleted with it, without a decision about their records. When the kind was installed again after the
+ * record was written, its objects may still be restored: that they are gone counts only after a quarantine. Without permission
+ * to list, nothing is confirmed.
  */
-import { type Client, CustomResourceDefinition, Forbidden, NotFound } from '@seamark/kube'
+import { type Client, Forbidden, NotFound } from '@seamark/kube'
 import { DNSEndpoint } from '../../../api/dns-endpoint.ts'
 import { SOURCE_PREFIX } from './dns-endpoint-source.ts'
+import { findInstalledSince, type InstalledKind } from './installed-kind.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../plan/limits.ts'
 import type { Sources, SourceView } from '../../plan/plan.ts'
 import type { Endpoint } from './source-index.ts'
@@ -23,6 +24,8 @@ export interface SourceQuestion {
   readonly namespace?: string
   /** Sources that this process has ever had in its cache. */
   readonly known?: ReadonlySet<string>
+  /** The CRD that this process read before it wrote. @default none was read */
+  readonly installed?: InstalledKind
   /** Whether the filters would select the object. @default true for all */
   readonly isServed?: (object: Endpoint) => boolean
   /** ms since the epoch. */
@@ -31,7 +34,7 @@ export interface SourceQuestion {
 }
 
 export async function checkSources(client: Client, question: SourceQuestion, signal: AbortSignal): Promise<SourceView> {
-  const { owned, present, known, now, limits = DEFAULT_LIMITS } = question
+  const { owned, present, known, installed, now, limits = DEFAULT_LIMITS } = question
   const unknown: SourceView = { present, gone: new Set() }
   const missing = [...owned.keys()].filter((uid) => uid.startsWith(SOURCE_PREFIX) && !present.has(uid))
   if (missing.length === 0) return unknown
@@ -44,15 +47,22 @@ export async function checkSources(client: Client, question: SourceQuestion, sig
     const second = await listSources(client, question, signal)
     gone = second === undefined ? [] : gone.filter((uid) => !second.found.has(uid))
   }
+  const restorable = new Map<string, number>()
   if (gone.length > 0) {
     // After the lists: whatever emptied them is visible by now.
-    const installedAt = await findInstalled(client, signal)
-    const isSettled = installedAt !== undefined && now - installedAt >= limits.quarantineMs
-    gone = gone.filter((uid) => isSettled || (installedAt !== undefined && (owned.get(uid) ?? 0) >= installedAt))
+    const since = await findInstalledSince(client, installed, signal)
+    if (since === undefined) return unknown
+    const until = since.createdMs + limits.quarantineMs
+    for (const uid of now < until ? gone : []) {
+      const writtenMs = owned.get(uid) ?? 0
+      const isKnown = known?.has(uid) === true && writtenMs >= since.readMs
+      if (writtenMs < since.createdMs && !isKnown) restorable.set(uid, until)
+    }
+    gone = gone.filter((uid) => !restorable.has(uid))
   }
   // In the list and not in the cache: excluded by a filter, so it requests nothing of us; else the watch is behind.
   const excluded = new Set(missing.filter((uid) => first.found.get(uid) === false))
-  return { present: { has: (uid) => present.has(uid) || excluded.has(uid) }, gone: new Set(gone) }
+  return { present: { has: (uid) => present.has(uid) || excluded.has(uid) }, gone: new Set(gone), restorable }
 }
 
 interface SourceList {
@@ -96,19 +106,4 @@ async function listFound(
     next = page.metadata.continue === '' ? undefined : page.metadata.continue
   } while (next !== undefined)
   return found
-}
-
-/** A creation time is truncated to seconds: the object was created up to this much later. */
-const TIMESTAMP_MS = 1_000
-
-/** Latest possible time in ms since the epoch; undefined when the kind is absent, being removed, or not readable. */
-async function findInstalled(client: Client, signal: AbortSignal): Promise<number | undefined> {
-  const name = `${DNSEndpoint.plural}.${DNSEndpoint.group}`
-  const definition = await client.find(CustomResourceDefinition, name, { signal }).catch((error: unknown) => {
-    if (error instanceof Forbidden) return undefined
-    throw error
-  })
-  if (definition === undefined || definition.metadata.deletionTimestamp !== undefined) return undefined
-  const installedAt = Date.parse(definition.metadata.creationTimestamp ?? '')
-  return Number.isNaN(installedAt) ? undefined : installedAt + TIMESTAMP_MS
 }
