@@ -49,6 +49,11 @@ describe.each([
     expect(owners.get(HOST)).toEqual(['uid-first', 'uid-a'])
   })
 
+  it('tells the owners of its host', async () => {
+    const { claims, ctx } = hubWith(['uid-first', 'uid-a'], isCached)
+    expect([...(await claims.confirmOwners([HOST, 'free.example.com'], ctx))]).toEqual([[HOST, ['uid-first', 'uid-a']]])
+  })
+
   it('of another namespace refuses the host', async () => {
     const { claims, ctx, hub } = hubWith(['uid-a'], isCached)
     const { owned, refused } = await claims.take(ingressRoot, rootOf('b'), OPTIONS, ctx)

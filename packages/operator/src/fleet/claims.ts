@@ -89,10 +89,15 @@ export class Claims {
     }
   }
 
-  /** The UIDs of the roots that own a host, the leading one first. */
-  ownersOf(host: string, ctx: Context): readonly string[] {
-    const claim = ctx.get(HostClaim, claimName(host))
-    return claim === undefined ? [] : uidsOf(claim)
+  /** The UIDs of the roots that own each host, the leading one first. A claim that the cache has lost is read. */
+  async confirmOwners(hosts: readonly string[], ctx: Context): Promise<ReadonlyMap<string, readonly string[]>> {
+    const owners = new Map<string, readonly string[]>()
+    for (const host of hosts) {
+      const name = claimName(host)
+      const claim = ctx.get(HostClaim, name) ?? (await ctx.client.find(HostClaim, name))
+      if (claim !== undefined) owners.set(host, uidsOf(claim))
+    }
+    return owners
   }
 
   async #releaseOthers(uid: string, kept: ReadonlySet<string>, ctx: Context): Promise<void> {

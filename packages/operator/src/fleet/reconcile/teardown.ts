@@ -96,8 +96,13 @@ export class Teardown {
       return
     }
     if (!(await this.#withdraw(uid, ctx))) return requeue(RETRY_MS)
+    const owners = await claims.confirmOwners(
+      global.spec.hosts.map(({ host }) => host),
+      ctx,
+    )
+    const ownersOf = (host: string): readonly string[] => owners.get(host) ?? []
     const isWithdrawn = isImmediate || global.status?.withdrawnAt !== undefined
-    if (!isWithdrawn && !(await this.#isForgotten(global, about, ctx))) return requeue(RETRY_MS)
+    if (!isWithdrawn && !(await this.#isForgotten(global, about, ownersOf, ctx))) return requeue(RETRY_MS)
     const withdrawnAt = global.status?.withdrawnAt ?? timestamp(ctx.clock.now())
     if (global.status?.withdrawnAt === undefined) {
       ctx.event(about, 'Normal', 'RootDeleted', 'DNS records are withdrawn; leaves follow when caches have expired')
@@ -105,7 +110,7 @@ export class Teardown {
       await ctx.status(stored, { ...(global.status as NonNullable<GlobalIngress['status']>), withdrawnAt })
     }
     const withdrawnMs = Date.parse(withdrawnAt)
-    const ttls = ttlsOf(global.spec, uid, (host) => claims.ownersOf(host, ctx), indexes, ctx)
+    const ttls = ttlsOf(global.spec, uid, ownersOf, indexes, ctx)
     const waitMs = global.spec.published && !isImmediate ? 2 * highestTtlSeconds(ttls, withdrawnMs) * 1000 : 0
     const leftMs = withdrawnMs + waitMs - ctx.clock.now()
     if (leftMs > 0) return requeue(leftMs)
@@ -169,11 +174,16 @@ export class Teardown {
    * Whether no DNS server answers a leaf any more. Servers that cannot be asked delay the deletion for the time of the
    * policy; one that still answers holds it up.
    */
-  async #isForgotten(global: Immutable<GlobalIngress>, about: Immutable<Obj>, ctx: Context): Promise<boolean> {
-    const { dns, indexes, claims } = this.#deps
+  async #isForgotten(
+    global: Immutable<GlobalIngress>,
+    about: Immutable<Obj>,
+    ownersOf: (host: string) => readonly string[],
+    ctx: Context,
+  ): Promise<boolean> {
+    const { dns, indexes } = this.#deps
     const { spec, status } = global
     const uid = spec.rootRef.uid
-    const hosts = unsharedHosts(spec, uid, (host) => claims.ownersOf(host, ctx))
+    const hosts = unsharedHosts(spec, uid, ownersOf)
     const addresses = ctx
       .by(indexes.leavesByRoot, uid)
       .flatMap((leaf) => leaf.status?.addresses ?? [])
