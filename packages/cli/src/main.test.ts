@@ -25,20 +25,6 @@ describe('the verbs of the command line', () => {
     expect(names).toEqual(names.toSorted())
     expect(VERBS.filter((verb) => verb.summary === '')).toEqual([])
   })
-
-  it('loads every verb, and each builds a command with a description', async () => {
-    const io = {
-      stdout: process.stdout,
-      stderr: process.stderr,
-      env: {},
-      signal: new AbortController().signal,
-      exit: () => {},
-    }
-    for (const verb of VERBS) {
-      const { build } = await verb.load()
-      expect(build(io).description(), verb.name).not.toBe('')
-    }
-  })
 })
 
 describe('the version', () => {

@@ -17,7 +17,8 @@ export interface Change {
 }
 
 export class ChangeLog {
-  #items: Change[] = []
+  /** Undefined before `#head`: a change that was discarded is not kept in memory. */
+  #items: (Change | undefined)[] = []
   #head = 0
 
   get length(): number {
@@ -35,6 +36,7 @@ export class ChangeLog {
   shift(): Change | undefined {
     const first = this.#items[this.#head]
     if (first === undefined) return undefined
+    this.#items[this.#head] = undefined
     this.#head += 1
     if (this.#head > 1024 && this.#head * 2 > this.#items.length) {
       this.#items = this.#items.slice(this.#head)
