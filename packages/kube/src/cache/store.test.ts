@@ -49,6 +49,17 @@ describe('versions', () => {
 })
 
 describe('a store', () => {
+  it('indexes an object that changed while its set was staged by its last values only', () => {
+    const { store, hosts } = storeWith()
+    store.stage(decoded(thing('a', 1, 'old.test')))
+    store.stage(decoded(thing('a', 2, 'new.test')))
+    store.commit('9')
+    expect([hosts('old.test'), hosts('new.test')]).toEqual([[], ['a']])
+    store.delete(thing('a', 10, 'new.test'))
+    store.upsert(decoded(thing('a', 11, 'third.test', 'uid-2')))
+    expect([hosts('old.test'), hosts('new.test'), hosts('third.test')]).toEqual([[], [], ['a']])
+  })
+
   it('shows nothing of a set that is still being staged, then all of it at once', () => {
     const { store, changes } = storeWith()
     store.stage(decoded(thing('a', 1)))
@@ -142,6 +153,39 @@ describe('a store', () => {
     expect([log(), store.list(), store.hasSynced, hosts('a')]).toEqual([['deleted 1', 'deleted 2'], [], true, []])
   })
 
+  it('finds an object that returns with other values only by those: after a clear, and after a removal while staged', () => {
+    const cleared = storeWith(thing('a', 1, 'old.test'))
+    cleared.store.clear()
+    cleared.store.upsert(decoded(thing('a', 2, 'new.test')))
+    expect([cleared.hosts('old.test'), cleared.hosts('new.test')]).toEqual([[], ['a']])
+
+    const staged = storeWith()
+    staged.store.stage({ object: thing('a', 1, 'old.test'), own: new Map([['', '{"f:spec":{}}']]) })
+    staged.store.unstage('ns/a')
+    staged.store.commit('9')
+    expect(staged.store.ownFields('ns/a', '')).toBeUndefined()
+    staged.store.upsert(decoded(thing('a', 10, 'new.test')))
+    expect([staged.hosts('old.test'), staged.hosts('new.test')]).toEqual([[], ['a']])
+  })
+
+  it('fills an index that is added while a set is staged with the staged objects too', () => {
+    const { store } = storeWith()
+    store.stage(decoded(thing('a', 1)))
+    store.addIndex('name', ({ metadata }) => [metadata.name ?? ''])
+    store.stage(decoded(thing('b', 2)))
+    store.commit('9')
+    expect(['a', 'b'].map((name) => store.by('name', name).length)).toEqual([1, 1])
+  })
+
+  it('has no owned fields of an object that was deleted', () => {
+    const { store } = storeWith()
+    store.commit('1')
+    store.upsert({ object: thing('a', 2), own: new Map([['', '{"f:spec":{}}']]) })
+    expect(store.ownFields('ns/a', '')).toBe('{"f:spec":{}}')
+    store.delete(thing('a', 3))
+    expect(store.ownFields('ns/a', '')).toBeUndefined()
+  })
+
   it('reports the same version only once', () => {
     const { store, log } = storeWith(thing('a', 1))
     store.upsert(decoded(thing('a', 1)))
@@ -216,6 +260,19 @@ describe('reading our own writes', () => {
     expect([seen('ns/a'), log()]).toEqual([undefined, ['updated 1>105']])
     store.delete(thing('a', 110))
     expect([seen('ns/a'), log()]).toEqual([undefined, ['deleted 110']])
+  })
+
+  it('counts an object once after its deletion was followed by a new object of the name, by the watch or by an own write', () => {
+    const byWatch = storeWith(thing('a', 1))
+    byWatch.store.offerDeleted('ns/a', 'uid-a')
+    expect(byWatch.store.removals.known).toBe(1)
+    byWatch.store.upsert(decoded(thing('a', 120, 'a', 'uid-2')))
+    expect([byWatch.store.removals.known, byWatch.store.hasPendingWrites]).toEqual([1, false])
+
+    const byWrite = storeWith(thing('a', 1))
+    byWrite.store.offerDeleted('ns/a', 'uid-a')
+    byWrite.store.offer(thing('a', 120, 'a', 'uid-2'))
+    expect([byWrite.store.removals.known, byWrite.seen('ns/a')]).toEqual([1, '120'])
   })
 
   it('does not hide another object of the same name', () => {

@@ -134,11 +134,15 @@ export class Store<T extends Obj> implements ReflectorStore<T> {
     // Keep the cached object if the version is unchanged, so that a relist does not create a second copy.
     const isKnown = known !== undefined && isSameVersion(known, object)
     const kept = isKnown ? known : this.#frozen(object)
-    if (known !== undefined && !staged.objects.has(key)) staged.kept++
+    const before = staged.objects.get(key)
+    if (known !== undefined && before === undefined) staged.kept++
     staged.objects.set(key, kept)
     if (own === undefined) staged.own.delete(key)
     else staged.own.set(key, own)
-    for (const index of staged.indexes.values()) index.add(key, kept)
+    for (const index of staged.indexes.values()) {
+      if (before === undefined) index.add(key, kept)
+      else index.change(key, before, kept)
+    }
   }
 
   /** The initial events of a watch may also update or delete an object. */

@@ -131,6 +131,20 @@ describe('events', () => {
     controller.abort()
   })
 
+  it('are not sent after RBAC denied them, not even a series that was waiting for its time', async () => {
+    const { cluster, clock, recorder, controller } = setUp()
+    cluster.intercept = ({ verb }) => {
+      // Again while the first is being sent: it is due ten seconds later.
+      if (verb === 'create') recorder.record(published)
+      fail(403, 'Forbidden')
+    }
+    recorder.record(published)
+    await clock.advance(60_000)
+    expect(cluster.requests.map(({ verb }) => verb)).toEqual(['list', 'create'])
+    expect(cluster.lines.filter((line) => line.includes('"warn"'))).toHaveLength(1)
+    controller.abort()
+  })
+
   it('continue after an error for a terminating namespace, and after other errors', async () => {
     const { cluster, clock, recorder, stored, controller } = setUp()
     const faults = [

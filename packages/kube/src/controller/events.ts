@@ -91,6 +91,8 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   let wake: () => void = () => undefined
 
   function enqueue(entry: Series): void {
+    // Also called by timers of series that were scheduled before Events were denied.
+    if (isSilent) return
     if (pending.length >= MAX_PENDING) {
       entry.isDue = false
       dropped++

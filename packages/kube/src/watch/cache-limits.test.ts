@@ -65,13 +65,14 @@ describe('limits of a cache', () => {
   })
 
   it('abort an endless sequence of pages, with and without objects', async () => {
-    for (const items of [[configMap('a'), configMap('b')], []]) {
+    for (const itemsOf of [(page: number) => [configMap(`a${page}`), configMap(`b${page}`)], () => []]) {
       let page = 0
       const informer = await informerOn((exchange) => {
         if (exchange.url.searchParams.get('watch') === 'true') return exchange.reply(422, WITHOUT_STREAM)
-        return exchange.reply(200, { metadata: { resourceVersion: '5', continue: `page-${page++}` }, items })
+        const metadata = { resourceVersion: '5', continue: `page-${page++}` }
+        return exchange.reply(200, { metadata, items: itemsOf(page) })
       })
-      await expectCutOff(informer, items.length === 0 ? /more than 20 pages/ : /more than 20 objects/)
+      await expectCutOff(informer, itemsOf(0).length === 0 ? /more than 20 pages/ : /more than 20 objects/)
     }
   })
 
@@ -86,6 +87,44 @@ describe('limits of a cache', () => {
     })
     await expectCutOff(informer, /more than 20 objects/)
     expect(informer.size).toBeLessThanOrEqual(20)
+  })
+
+  it('apply to objects whose first event is MODIFIED, in the initial stream and after it', async () => {
+    for (const isSynced of [false, true]) {
+      const informer = await informerOn((exchange) => {
+        if (exchange.url.searchParams.get('sendInitialEvents') !== 'true') return exchange.reply(503, {})
+        exchange.start()
+        if (isSynced) exchange.frame('BOOKMARK', END)
+        for (let index = 0; index < 30; index++) exchange.frame('MODIFIED', configMap(`c${index}`))
+        return undefined
+      })
+      await expectCutOff(informer, /more than 20 objects/)
+      expect(informer.size).toBeLessThanOrEqual(20)
+    }
+  })
+
+  it('count the new size of a changed object, and no longer that of a deleted one', async () => {
+    const grown = await informerOn((exchange) => {
+      if (exchange.url.searchParams.get('sendInitialEvents') !== 'true') return exchange.reply(503, {})
+      exchange.start()
+      for (let index = 0; index < 10; index++) exchange.frame('ADDED', configMap(`c${index}`))
+      exchange.frame('BOOKMARK', END)
+      for (let index = 0; index < 10; index++) exchange.frame('MODIFIED', configMap(`c${index}`, 9_000))
+      return undefined
+    })
+    await expectCutOff(grown, /more than 50000 bytes of objects/)
+    const replaced = await informerOn((exchange) => {
+      exchange.start()
+      exchange.frame('BOOKMARK', END)
+      for (let index = 0; index < 30; index++) {
+        exchange.frame('ADDED', configMap(`c${index}`, 9_000))
+        exchange.frame('MODIFIED', configMap(`c${index}`, 8_000))
+        exchange.frame('DELETED', configMap(`c${index}`, 8_000))
+      }
+      exchange.frame('ADDED', configMap('last'))
+    })
+    await expect.poll(() => replaced.size).toBe(1)
+    expect([replaced.state, replaced.failure]).toEqual(['live', undefined])
   })
 
   it('reject an object above maxObjectBytes, in a watch and in a list', async () => {

@@ -2,18 +2,20 @@
  * Limits of one watched set, for API servers that are not trusted: a member cluster that sends unbounded data must not
  * exhaust the memory of the process.
  *
- * Flow: http-source.ts counts objects and bytes as they arrive, before they are parsed or staged; above a limit the
+ * Flow: http-source.ts checks the size of an object before it is parsed, and counts objects and bytes before they are
+ * staged or applied, whatever the type of their event: a server may send new objects as MODIFIED. Above a limit the
  * operation fails with `CacheLimitExceeded`, and the reflector discards the staged objects, waits and lists again.
  * Until a list stays within the limits the informer is not `live`, so a partial set is never used as a complete one.
  * Guarantee: the cached set was received as at most `maxBytes` of JSON, one object as at most `maxObjectBytes`.
  */
 import { KubeError } from '../errors.ts'
+import type { Key } from '../object/object.ts'
 
 export interface CacheLimits {
   readonly maxObjects: number
   /** JSON of one object as received, bytes. */
   readonly maxObjectBytes: number
-  /** JSON of all objects as received since the start of the last complete list, bytes. */
+  /** JSON of all objects, each as last received, bytes. */
   readonly maxBytes: number
 }
 
@@ -24,14 +26,11 @@ export class CacheLimitExceeded extends KubeError {
   }
 }
 
-/**
- * Counts what arrived since the last list began. A deletion decrements the objects but not the bytes: the size of the
- * deleted object is not known.
- */
+/** The objects since the last list began, by key, with the bytes of each as last received. */
 export class SizeMeter {
   readonly #limits: CacheLimits
   readonly #what: string
-  #objects = 0
+  readonly #bytesOf = new Map<Key, number>()
   #pages = 0
   #bytes = 0
 
@@ -41,7 +40,7 @@ export class SizeMeter {
   }
 
   reset(): void {
-    this.#objects = 0
+    this.#bytesOf.clear()
     this.#pages = 0
     this.#bytes = 0
   }
@@ -53,16 +52,18 @@ export class SizeMeter {
       throw new CacheLimitExceeded(`${this.#what}: a list of more than ${maxObjects} pages`)
   }
 
-  addObject(bytes: number): void {
+  /** Counts a new object, or the new size of a known one. */
+  putObject(key: Key, bytes: number): void {
     const { maxObjects, maxBytes } = this.#limits
-    this.checkObject(bytes)
-    if (++this.#objects > maxObjects) throw new CacheLimitExceeded(`${this.#what}: more than ${maxObjects} objects`)
-    this.#bytes += bytes
+    this.#bytes += bytes - (this.#bytesOf.get(key) ?? 0)
+    this.#bytesOf.set(key, bytes)
+    if (this.#bytesOf.size > maxObjects) throw new CacheLimitExceeded(`${this.#what}: more than ${maxObjects} objects`)
     if (this.#bytes > maxBytes) throw new CacheLimitExceeded(`${this.#what}: more than ${maxBytes} bytes of objects`)
   }
 
-  removeObject(): void {
-    this.#objects = Math.max(0, this.#objects - 1)
+  removeObject(key: Key): void {
+    this.#bytes -= this.#bytesOf.get(key) ?? 0
+    this.#bytesOf.delete(key)
   }
 
   checkObject(bytes: number): void {

@@ -12,7 +12,7 @@ import {
 } from '../decode/decode.ts'
 import { DecodeError, TransportError } from '../errors.ts'
 import { readFrames } from '../decode/frames.ts'
-import { collectionPath, type Kind, kindName, type Obj } from '../object/object.ts'
+import { collectionPath, keyOf, type Kind, kindName, type Obj } from '../object/object.ts'
 import type { Source } from './reflector.ts'
 import { errorOf, type Rest, type RestRequest } from '../client/rest.ts'
 import { processBudget, type TurnBudget } from '../decode/decode-budget.ts'
@@ -124,13 +124,15 @@ function meterDecoder<T extends Obj>(decoder: Decoder<T>, meter: SizeMeter | und
     frame(bytes, at, end): Frame<T> {
       meter.checkObject(end - at)
       const frame = decoder.frame(bytes, at, end)
-      if (frame.type === 'ADDED') meter.addObject(end - at)
-      else if (frame.type === 'DELETED') meter.removeObject()
+      if (frame.type === 'ADDED' || frame.type === 'MODIFIED') meter.putObject(keyOf(frame.object), end - at)
+      else if (frame.type === 'DELETED') meter.removeObject(keyOf(frame.object))
       return frame
     },
     item(bytes, at, end) {
-      meter.addObject(end - at)
-      return decoder.item(bytes, at, end)
+      meter.checkObject(end - at)
+      const decoded = decoder.item(bytes, at, end)
+      meter.putObject(keyOf(decoded.object), end - at)
+      return decoded
     },
   }
 }

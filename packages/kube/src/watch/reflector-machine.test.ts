@@ -108,6 +108,11 @@ describe('the initial sync', () => {
     expect(log.slice(-3)).toEqual(['discard', 'wait 400', 'read-page'])
   })
 
+  it('keeps listing while lists are denied, and does not return to the stream', () => {
+    const { log } = play([start, failed('denied'), failed('denied'), waited])
+    expect(log.slice(-3)).toEqual(['discard', 'wait 400', 'read-page'])
+  })
+
   it('lists without paging when the continue token has expired', () => {
     const { log } = play([start, failed('unsupported'), page('9', 'two'), failed('expired'), page('20')])
     expect(log.slice(3)).toEqual(['read-page two', 'discard', 'read-page unpaged', 'commit 20', 'open-watch 20'])
@@ -127,6 +132,17 @@ describe('a set that would remove many objects', () => {
         state: { at: 'list', isUnpaged: false },
       }).log,
     ).toEqual(['commit 201', 'open-watch 201'])
+  })
+
+  it('is confirmed anew after the kind was absent in between', () => {
+    const large = { known: 10, removed: 10 }
+    const absent = play(
+      [endMark('100', large), failed('absent'), { type: 'probed', isServed: false }],
+      play([start]).reflection,
+    )
+    expect(absent.log).toEqual(['discard', 'read-page', 'discard', 'probe', 'clear', 'wait 250'])
+    const served = play([{ type: 'probed', isServed: true }, endMark('200', large)], absent.reflection)
+    expect(served.log).toEqual(['open-stream', 'discard', 'read-page'])
   })
 
   it('is committed at once when it removes few', () => {
@@ -180,6 +196,11 @@ describe('a watch', () => {
       'open-watch 10',
       'wait 800',
     ])
+  })
+
+  it('that exceeds the limits of the cache is followed by a complete sync: the cache is no longer complete', () => {
+    const { log } = play([object('101'), failed('over-limit', 60_000), waited], live())
+    expect(log).toEqual(['apply', 'wait 60000', 'open-stream'])
   })
 
   it('that ends at once without an event is a failure', () => {

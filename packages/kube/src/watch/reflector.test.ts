@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Decoded, Frame } from '../decode/decode.ts'
 import { apiError, DecodeError, TransportError } from '../errors.ts'
 import type { Obj, Status } from '../object/object.ts'
+import { CacheLimitExceeded } from './cache-limits.ts'
 import { classify, Reflector, type Source } from './reflector.ts'
 import { isNewer } from './resource-version.ts'
 import { Store } from '../cache/store.ts'
@@ -277,6 +278,41 @@ describe('a reflector', () => {
     await stop()
   })
 
+  it('leaves no timer behind when a watch ends: one operation, one timer', async () => {
+    const { server, clock, stop } = setUp()
+    await clock.advance(1000)
+    const before = clock.pending
+    for (let round = 0; round < 5; round++) {
+      server.faultRate = 1
+      server.change()
+      server.faultRate = 0
+      await clock.advance(60_000)
+    }
+    expect(clock.pending).toBe(before)
+    await stop()
+  })
+
+  it('returns only after the last operation has ended', async () => {
+    let end: () => void = () => undefined
+    const ended = new Promise<void>((resolve) => (end = resolve))
+    const source: Source<Thing> = {
+      list: () => new Promise(() => undefined),
+      watch: () => ended,
+      isServed: async () => true,
+    }
+    const controller = new AbortController()
+    const clock = fakeClock()
+    let hasReturned = false
+    const store = new Store<Thing>(() => undefined)
+    const running = new Reflector(source, store, { clock }).run(controller.signal).then(() => (hasReturned = true))
+    await clock.advance(1)
+    controller.abort()
+    await clock.advance(1)
+    expect(hasReturned).toBe(false)
+    end()
+    await running
+  })
+
   it('stops when aborted, in any state', async () => {
     for (const advanceMs of [0, 1, 1000, 100_000]) {
       const { server, clock, stop } = setUp((model) => (model.faultRate = 0.95))
@@ -298,6 +334,7 @@ describe('failures', () => {
     [refusal(401, 'Unauthorized'), 'denied'],
     [refusal(403, 'Forbidden'), 'denied'],
     [refusal(404, 'NotFound'), 'absent'],
+    [refusal(408, 'Timeout'), 'busy'],
     [refusal(429, 'TooManyRequests'), 'busy'],
     [refusal(500, 'InternalError'), 'internal'],
     [refusal(500, 'InternalError', 'the required storage feature RequestWatchProgress is disabled'), 'unsupported'],
@@ -307,5 +344,10 @@ describe('failures', () => {
     [new Error('anything'), 'broken'],
   ] as const)('%s means %s', (error, failure) => {
     expect(classify(error).failure).toBe(failure)
+  })
+
+  it('of a limit are retried after a minute: each attempt costs as much as the limits allow', () => {
+    const error = new CacheLimitExceeded('more than 20 objects')
+    expect(classify(error)).toEqual({ failure: 'over-limit', retryAfterMs: 60_000 })
   })
 })
