@@ -165,10 +165,10 @@ describe('queue', () => {
     queue.close()
     queue.add('new')
     queue.retry('out')
-    expect(queue.tracked).toBe(1)
+    expect([queue.tracked, clock.pending]).toEqual([1, 0])
     queue.done('out')
     await clock.advance(10)
-    expect([queue.take(), queue.tracked, clock.pending]).toEqual([undefined, 0, 0])
+    expect([queue.take(), queue.tracked]).toEqual([undefined, 0])
   })
 
   it('reports its depth and how long keys have been processed', () => {

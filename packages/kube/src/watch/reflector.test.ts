@@ -279,15 +279,17 @@ describe('a reflector', () => {
   })
 
   it('leaves no timer behind when a watch ends: one operation, one timer', async () => {
-    const { server, clock, stop } = setUp()
+    const { server, failures, clock, stop } = setUp()
     await clock.advance(1000)
     const before = clock.pending
     for (let round = 0; round < 5; round++) {
       server.faultRate = 1
       server.change()
+      await clock.advance(0)
       server.faultRate = 0
       await clock.advance(60_000)
     }
+    expect(failures.length).toBeGreaterThanOrEqual(5)
     expect(clock.pending).toBe(before)
     await stop()
   })
