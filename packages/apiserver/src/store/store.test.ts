@@ -164,6 +164,13 @@ describe('Store', () => {
     next.collection('x').put('e', object('e', 1))
   })
 
+  it('knows of a collection that is used later for the first time what is compacted', () => {
+    const store = new Store({ clock: systemClock })
+    store.collection('x').put('a', object('a', 1))
+    store.compact()
+    expect(store.collection('later').compactedRevision).toBe(store.revision)
+  })
+
   it('discards changes beyond the maximum age', () => {
     let now = 0
     const store = new Store({ clock: { ...systemClock, now: () => now }, historyMs: 1000 })
