@@ -261,6 +261,16 @@ describe('slow clients', () => {
     expect(await received(socket)).toBe('')
   })
 
+  it('that send their hello octet by octet are closed, too', async () => {
+    const port = await listen(createHttpServer((_request, response) => response.end('ok')))
+    const { https } = await start({ tls: terminated, routes: [toOne] }, port, {}, { headersTimeoutMs: 250 })
+    const socket = connectTcp(https, '127.0.0.1')
+    socket.write(Buffer.from([22, 3, 1, 63, 0, 1]))
+    const dripping = setInterval(() => socket.write('x'), 20)
+    cleanups.push(async () => clearInterval(dripping))
+    expect(await received(socket)).toBe('')
+  })
+
   it('that never complete their hello are closed', async () => {
     const port = await listen(createHttpServer((_request, response) => response.end('ok')))
     const { https } = await start({ tls: terminated, routes: [toOne] }, port, {}, { headersTimeoutMs: 50 })
