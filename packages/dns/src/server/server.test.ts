@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createDnsClient, type DnsClient } from '../client/client.ts'
 import { frame } from '../wire/tcp-frame.ts'
-import { RCODE, rcodeName } from '../wire/codes.ts'
+import { RCODE, rcodeName, TYPE } from '../wire/codes.ts'
 import { OPTION } from '../wire/edns.ts'
 import { encodeMessage, FLAG } from '../wire/message.ts'
 import { fqdn } from '../wire/name.ts'
@@ -289,6 +289,25 @@ describe('updates and transfers', () => {
     const sets = await client.transferRRsets({ server: at, zone: ORIGIN, key: KEY })
     expect(sets.length).toBe(server.findZone(ORIGIN)!.rrsets)
     expect(server.counters().transfers).toBe(1)
+  })
+
+  it('give the changes of a removed zone to nobody, although another one gets its name and serials', async () => {
+    const { client, at, server } = await start({ keys: [KEY], defaultPolicy: policy })
+    const known = server.findZone(ORIGIN)!
+    const next = (address: string) =>
+      known.with([{ kind: 'put', set: { name: fqdn('new.example.test'), type: 'A', ttl: 1, values: [address] } }], 2)
+    const changesSince1 = async () =>
+      client.transferChanges({
+        server: at,
+        zone: ORIGIN,
+        key: KEY,
+        known: { name: ORIGIN, type: TYPE.SOA, class: 1, ttl: known.soa.ttl, data: known.soa.data },
+      })
+    server.swap(next('192.0.2.77'))
+    expect(await changesSince1()).toMatchObject({ kind: 'changes' })
+    server.remove(ORIGIN)
+    server.swap(next('192.0.2.78'))
+    expect(await changesSince1()).toMatchObject({ kind: 'zone' })
   })
 
   it('notify secondaries of each new serial', async () => {
