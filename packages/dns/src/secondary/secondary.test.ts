@@ -281,6 +281,7 @@ describe('the records of an incremental transfer', () => {
     ['no end', [soa(3), soa(1), a, soa(2)]],
     ['a gap', [soa(4), soa(1), soa(2), soa(3), soa(4), soa(4)]],
     ['records after the end', [soa(3), soa(3), a]],
+    ['a difference after the last one', [soa(3), soa(2), soa(3), soa(2), soa(3)]],
   ])('with %s are an error', (_, records) => {
     expect(() => read(records)).toThrow(/malformed/)
   })

@@ -170,6 +170,18 @@ describe('a zone keeper', () => {
     expect(addressIn((await storeOf().load())?.zone)).toBe('192.0.2.3')
   })
 
+  it('takes no version from elsewhere that is older than its own, nor stores it', async () => {
+    const target = server()
+    const keeper = new ZoneKeeper({ server: target })
+    await keeper.open(ORIGIN, storeOf())
+    await keeper.replace(EMPTY)
+    const newer = await keeper.commit(ORIGIN, (zone) => withAddress(zone, 1))
+    await keeper.replace(EMPTY)
+    expect(keeper.findZone(ORIGIN)).toBe(newer)
+    await keeper.close()
+    expect((await storeOf().load())?.zone.serial).toBe(newer.serial)
+  })
+
   it('goes on serving the last version when the store fails, and writes again when it works', async () => {
     const target = server()
     const store = storeOf()
