@@ -45,6 +45,26 @@ async function write(store: FolderStore, zone: Zone, i: number): Promise<Zone> {
 const addressIn = (zone: Zone | undefined) => zone?.find(NAME, 'A')?.values[0]
 
 describe('a folder store', () => {
+  it('stays in its folder whatever the name of the zone is', async () => {
+    const origin = fqdn('\\.\\./\\.\\./outside.test')
+    const store = new FolderStore({ folder: join(folder, 'zones'), origin })
+    await store.replace(createZone(origin, [createRRset(origin, 'SOA', 60, ['ns. host. 1 3600 600 86400 60'])]))
+    await store.close()
+    expect(readdirSync(folder)).toEqual(['zones'])
+    expect(readdirSync(join(folder, 'zones'))).toHaveLength(1)
+  })
+
+  it('writes a snapshot again and again while it is open', async () => {
+    const store = storeOf({ compactOctets: 1 })
+    let zone = EMPTY
+    await store.replace(zone)
+    for (let i = 1; i <= 60; i++) zone = await write(store, zone, i)
+    await store.close()
+    const numbers = readdirSync(join(folder, 'example.test')).flatMap((file) => /^journal-(\d+)$/.exec(file)?.[1] ?? [])
+    expect(Math.min(...numbers.map(Number))).toBeGreaterThan(3)
+    expect(addressIn((await storeOf().load())?.zone)).toBe('192.0.2.60')
+  })
+
   it('returns what was written, over many restarts and snapshots', async () => {
     expect(await storeOf().load()).toBeUndefined()
     let zone = EMPTY

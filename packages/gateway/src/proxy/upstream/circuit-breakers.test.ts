@@ -85,5 +85,12 @@ describe('circuit breakers', () => {
     const free = await start(irOf([route(forwardTo(['one'], { retry }))], cluster(1)), { one: [at] })
     expect((await ask(free.port)).status).toBe(500)
     expect(calls).toBe(5)
+    // A request that has ended counts no longer.
+    const callsOfNext = async () => {
+      const before = calls
+      await ask(free.port)
+      return calls - before
+    }
+    await expect.poll(callsOfNext).toBe(4)
   })
 })
