@@ -302,7 +302,7 @@ describe('updates and transfers', () => {
   })
 
   it('are answered with the time that the client signed and with that of the server (RFC 8945 §5.2.3)', () => {
-    const { answer } = createDispatcher({ zones: [load()], listen: [], keys: [KEY], now: () => 1_000_000_000 })
+    const dispatcher = createDispatcher({ zones: [load()], listen: [], keys: [KEY], now: () => 1_000_000_000 })
     const plain = encodeMessage({
       id: 7,
       flags: 0,
@@ -315,7 +315,7 @@ describe('updates and transfers', () => {
     })
     const out = Buffer.alloc(65_537)
     const peer = { address: '192.0.2.1', port: 1000, transport: 'tcp' } as const
-    const length = answer(signMessage(plain, KEY, 990_000).bytes, peer, out)
+    const length = dispatcher.answer(signMessage(plain, KEY, 990_000).bytes, peer, out)
     const reply = out.subarray(0, length)
     const { rcode, tsig } = decodeMessage(reply) as Message
     const { time, error, other } = readTsig(reply, tsig!.start)

@@ -40,7 +40,9 @@ function setUp() {
     clusters.update(isConfigured ? all : [])
     checks.update()
   }
-  const results = async (count: number) => expect.poll(() => finished).toBe(count)
+  const results = async (count: number) => {
+    await expect.poll(() => finished).toBe(count)
+  }
   const isHealthy = () => clusters.get('one')?.unhealthy.size === 0
   return { apply, results, isHealthy, clock, checks, setEndpoints: (list: Endpoint[]) => void (endpoints = list) }
 }
