@@ -122,7 +122,7 @@ class Forwarding {
     const admitted = admit(state, () => {
       if (!this.#isFinished) this.#send(headers, body, failed)
       // Its client may be gone, or no endpoint is left: the next request gets the connection.
-      if (this.#release === undefined) state.waiting.shift()?.()
+      if (this.#isFinished) state.waiting.shift()?.()
     })
     if (admitted === 'waiting') return
     if (admitted === 'overflow')
