@@ -13,6 +13,8 @@ const LONG = [
   'test/integration/providers/faults.test.ts',
   'test/integration/cli/fresh-clone.test.ts',
   'test/integration/fleet/scenario-files.test.ts',
+  'test/integration/fleet/faults.test.ts',
+  'test/integration/providers/account.test.ts',
   'test/integration/publish/faults.test.ts',
   'test/integration/records/sync.test.ts',
   'test/integration/publish/contour-plus.test.ts',
