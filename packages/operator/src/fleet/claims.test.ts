@@ -91,12 +91,13 @@ it('a claim that does not exist is created', async () => {
 describe('a claim that changed since it was cached', () => {
   /** The cache has `cached`, the hub `owners`. */
   function staleHub(cached: readonly string[], owners: readonly string[]) {
-    const {
-      ctx: { by, get, list },
-      claims,
-    } = hubWith(cached, true)
+    const stale = hubWith(cached, true)
     const { hub, ctx } = hubWith(owners, false)
-    return { hub, claims, ctx: { ...ctx, by, get, list } as Context }
+    return {
+      hub,
+      claims: stale.claims,
+      ctx: { ...stale.ctx, client: hub.client, delete: ctx.delete.bind(ctx) } as Context,
+    }
   }
 
   it('is released by its root, and stays with a root that joined it', async () => {
