@@ -31,7 +31,8 @@ const project = (name: string, tiers: string[], { group = 0, workers = WORKERS, 
     name,
     ...(isolate && isBundled && { globalSetup: ['test/kit/bundled-packages.ts'] }),
     include: tiers.filter((tier) => wanted.includes(tier)).flatMap((tier) => TIERS[tier] ?? []),
-    testTimeout: 120_000,
+    // Only a test that hangs takes this long: with SEAMARK_CRASHES=all the longest takes 50 s, on a busy machine three times as long.
+    testTimeout: 240_000,
     hookTimeout: 60_000,
     // Only a failure takes this long: machines that run tests are busy, and the default of a second is not enough then.
     expect: { poll: { timeout: 20_000 } },

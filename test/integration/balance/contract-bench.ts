@@ -291,10 +291,14 @@ async function openBench(
     endpointStatus: async (name) => (await target.client.get(DNSLoadBalancerEndpoint, `${WEB}/${name}`)).status,
     async events(client, kind, name) {
       const { items } = await client.list(Event, { namespace: WEB })
-      return items
-        .filter(({ regarding }) => regarding?.kind === kind && regarding.name === name)
-        .toSorted((a, b) => (a.eventTime ?? '').localeCompare(b.eventTime ?? ''))
-        .map(({ type, reason, note }) => `${type} ${reason}: ${note}`)
+      return (
+        items
+          .filter(({ regarding }) => regarding?.kind === kind && regarding.name === name)
+          // kube-apiserver reports Services whose address it repairs itself.
+          .filter(({ reportingController }) => reportingController !== 'ipallocator-repair-controller')
+          .toSorted((a, b) => (a.eventTime ?? '').localeCompare(b.eventTime ?? ''))
+          .map(({ type, reason, note }) => `${type} ${reason}: ${note}`)
+      )
     },
     answer: async (name, type) => ask(peer.address, name, type),
     [Symbol.asyncDispose]: dispose,

@@ -77,6 +77,18 @@ describe('the client', () => {
     expect(received()).toBe(2)
   })
 
+  it('ends by its deadline, and at once when it is aborted', async () => {
+    const patient = createDnsClient({ timeoutMs: 600_000 })
+    const { server, received } = await serve(() => [])
+    const question = { server, name: 'www.test', type: 'A' }
+    await expect(patient.query({ ...question, deadlineMs: 50 })).rejects.toMatchObject({ code: 'TIMEOUT' })
+    const controller = new AbortController()
+    const waiting = patient.query({ ...question, signal: controller.signal })
+    await expect.poll(received).toBe(2)
+    controller.abort()
+    await expect(waiting).rejects.toMatchObject({ code: 'ABORTED' })
+  })
+
   it('takes the answer to an update without its zone section (RFC 2136 §3.8)', async () => {
     const { server } = await serve((query) => [
       { ...query, opcode: OPCODE.UPDATE, flags: FLAG.QR, rcode: RCODE.REFUSED, questions: [], authorities: [] },

@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { afterEach, expect, it } from 'vitest'
 import { TcpPool } from './tcp-pool.ts'
@@ -25,8 +25,8 @@ async function listen(serve: (socket: Socket, index: number) => void) {
     () => server.close(),
   )
   const { port } = server.address() as AddressInfo
-  const ask = async (timeoutMs: number) => {
-    return pool.exchange({ address: '127.0.0.1', port }, Buffer.from('question'), () => true, timeoutMs)
+  const ask = async (timeoutMs: number, signal?: AbortSignal) => {
+    return pool.exchange({ address: '127.0.0.1', port }, Buffer.from('question'), () => true, timeoutMs, signal)
   }
   return { ask, connections: () => count }
 }
@@ -50,4 +50,27 @@ it('a connection that gave no answer in time is closed, and the next question ta
   await closed
   expect((await ask(5_000)).toString()).toBe('question')
   expect(connections()).toBe(2)
+})
+
+it('a question that is aborted ends at once, also before it was sent, and the connection stays usable', async () => {
+  const asked = new EventEmitter()
+  const { ask, connections } = await listen((socket) =>
+    socket.on('data', (chunk) => asked.emit('question', socket, chunk)),
+  )
+  const answered = once(asked, 'question').then(([socket, chunk]) => (socket as Socket).write(chunk as Buffer))
+  await ask(5_000)
+  await answered
+  await expect(ask(5_000, AbortSignal.abort())).rejects.toMatchObject({ code: 'ABORTED' })
+  const controller = new AbortController()
+  const sent = once(asked, 'question')
+  const waiting = ask(5_000, controller.signal)
+  await sent
+  controller.abort()
+  await expect(waiting).rejects.toMatchObject({ code: 'ABORTED' })
+  expect(connections()).toBe(1)
+})
+
+it('questions that wait are told when the server closes the connection', async () => {
+  const { ask } = await listen((socket) => socket.once('data', () => socket.destroy()))
+  await expect(Promise.all([ask(60_000), ask(60_000)])).rejects.toMatchObject({ code: 'NETWORK' })
 })

@@ -89,6 +89,7 @@ class Connection {
         this.isOpen = false
         waiting.reject(new DnsError('TIMEOUT', `no answer from ${this.#where} over TCP in ${timeoutMs} ms`))
       }, timeoutMs)
+      if (signal?.aborted === true) return abort()
       signal?.addEventListener('abort', abort)
       this.#waiting.add(waiting)
       this.#socket.ref()
@@ -127,8 +128,11 @@ export class TcpPool {
     timeoutMs: number,
     signal?: AbortSignal,
   ): Promise<Buffer> {
+    const startedMs = performance.now()
     const connection = await this.#connection(server, timeoutMs, signal)
-    return connection.ask(question, isAnswer, timeoutMs, signal)
+    // The time in which the connection was opened counts.
+    const leftMs = Math.max(1, timeoutMs - (performance.now() - startedMs))
+    return connection.ask(question, isAnswer, leftMs, signal)
   }
 
   async close(): Promise<void> {

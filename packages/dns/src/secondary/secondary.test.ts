@@ -1,8 +1,9 @@
 /** Our server as a secondary of our server: IXFR, AXFR when that does not fit, NOTIFY, expiry, primaries that fail. */
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
-import { createDnsClient } from '../client/client.ts'
+import { createDnsClient, type DnsClient } from '../client/client.ts'
 import { TransferReader } from '../client/incremental.ts'
+import { DnsError } from '../error.ts'
 import { CLASS, RCODE, TYPE } from '../wire/codes.ts'
 import { fqdn } from '../wire/name.ts'
 import { createRRset, type Resource, type RRset } from '../wire/record.ts'
@@ -217,9 +218,93 @@ describe('a secondary', () => {
     await tick()
     await until(() => copy.zone()?.serial, 5)
     await primary.close()
+    // The time in which this process wrote the zone itself counts as confirmed.
+    isActive = false
     now = 86_400_001
     await tick()
+    await tick()
+    isActive = true
+    await tick()
+    await tick()
+    expect(expired).toBe(0)
+    now = 3 * 86_400_001
+    await tick()
     await until(() => expired, 1)
+    // Written here and given up again, it expires again.
+    isActive = false
+    await tick()
+    await tick()
+    isActive = true
+    await tick()
+    await tick()
+    now = 5 * 86_400_001
+    await tick()
+    await until(() => expired, 2)
+  })
+})
+
+describe('a secondary of a primary that sometimes fails', () => {
+  const PRIMARY = { address: '192.0.2.1' }
+  const soaAnswer = (serial: number) => ({
+    message: { rcode: RCODE.NOERROR, answers: [{ type: TYPE.SOA, data: zoneAt(serial).soa.data }] },
+  })
+
+  /** The delays after rounds in which the primary answers, or does not. */
+  async function delaysOf(zone: Zone, rounds: readonly boolean[]): Promise<number[]> {
+    const stopping = new AbortController()
+    const delays: number[] = []
+    const query = async () => {
+      if (rounds[delays.length] !== true) throw new DnsError('TIMEOUT', 'no answer')
+      return soaAnswer(zone.serial)
+    }
+    const secondary = new SecondaryZone({
+      zone: ORIGIN,
+      client: { query } as unknown as DnsClient,
+      primaries: async () => [PRIMARY],
+      present: () => zone,
+      accept: async () => undefined,
+      clock: {
+        now: () => 0,
+        after(ms, action) {
+          delays.push(ms)
+          if (delays.length === rounds.length) stopping.abort()
+          queueMicrotask(action)
+          return () => undefined
+        },
+      },
+    })
+    await secondary.run(stopping.signal)
+    return delays
+  }
+
+  it('asks again with back-off up to the retry time of the zone, and from the beginning after a success', async () => {
+    const rounds = [true, false, false, false, true, false]
+    expect(await delaysOf(zoneAt(1), rounds)).toEqual([3_600_000, 500, 1000, 1000, 3_600_000, 500])
+  })
+
+  it('does not ask without a pause when the zone says so', async () => {
+    expect(await delaysOf(zoneAt(1, 0), [true])).toEqual([1000])
+  })
+
+  it('does not transfer the zone again when it cannot be stored', async () => {
+    let transfers = 0
+    const client = {
+      query: async () => soaAnswer(2),
+      transferChanges: async ({ known }: { known?: Resource }) => {
+        transfers++
+        expect(known).toBeDefined()
+        return { kind: 'zone', records: [{ ...known, data: zoneAt(2).soa.data }] }
+      },
+    }
+    const secondary = new SecondaryZone({
+      zone: ORIGIN,
+      client: client as unknown as DnsClient,
+      primaries: async () => [PRIMARY],
+      present: () => zoneAt(1),
+      accept: async () => Promise.reject(new DnsError('STORE_WRITE', 'the disk is full')),
+    })
+    expect(await secondary.refresh()).toBe(false)
+    expect(transfers).toBe(1)
   })
 })
 
@@ -262,6 +347,7 @@ describe('the records of an incremental transfer', () => {
     ['no end', [soa(3), soa(1), a, soa(2)]],
     ['a gap', [soa(4), soa(1), soa(2), soa(3), soa(4), soa(4)]],
     ['records after the end', [soa(3), soa(3), a]],
+    ['a difference after the last one', [soa(3), soa(2), soa(3), soa(2)]],
   ])('with %s are an error', (_, records) => {
     expect(() => read(records)).toThrow(/malformed/)
   })

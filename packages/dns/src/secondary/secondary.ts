@@ -113,7 +113,12 @@ export class SecondaryZone {
 
   #checkExpiry(): void {
     const soa = this.#options.present()?.soa
-    if (soa === undefined || !this.#isActive()) return
+    if (!this.#isActive()) {
+      // This process writes the zone: there is no newer version, and its time begins when another one takes over.
+      this.#confirmedAt = this.#clock.now()
+      this.#isExpired = false
+    }
+    if (soa === undefined) return
     const isExpired = this.#clock.now() - this.#confirmedAt > soa.expire * 1000
     if (isExpired && !this.#isExpired) this.#options.expire?.()
     this.#isExpired = isExpired

@@ -1,17 +1,19 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { createSocket } from 'node:dgram'
+import { connect, createServer } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createDnsClient, type DnsClient } from '../client/client.ts'
-import { frame } from '../wire/tcp-frame.ts'
-import { RCODE, rcodeName } from '../wire/codes.ts'
+import { DnsError } from '../error.ts'
+import { Deframer, frame } from '../wire/tcp-frame.ts'
+import { RCODE, rcodeName, TYPE } from '../wire/codes.ts'
 import { OPTION } from '../wire/edns.ts'
-import { encodeMessage, FLAG } from '../wire/message.ts'
+import { decodeMessage, encodeMessage, FLAG, type Message } from '../wire/message.ts'
 import { fqdn } from '../wire/name.ts'
 import { recordText } from '../wire/record.ts'
-import { TsigKey } from '../wire/tsig.ts'
+import { readTsig, signMessage, TsigKey } from '../wire/tsig.ts'
 import { isZoneFileError, loadZoneFile } from '../zone/zone-file.ts'
 import { createZone, type Zone } from '../zone/zone-table.ts'
-import { createDnsServer, type DnsServer, type DnsServerOptions } from './server.ts'
+import { createDispatcher, createDnsServer, type DnsServer, type DnsServerOptions } from './server.ts'
 
 const ORIGIN = fqdn('example.test')
 const KEY = new TsigKey('k', 'hmac-sha256', 'c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0')
@@ -214,6 +216,34 @@ describe('the server', () => {
     expect(verdicts.forged).toBeLessThan(30)
   })
 
+  it('answers nothing from a parent zone for names of a zone that is not loaded yet', async () => {
+    const child = fqdn('wild.example.test')
+    const { client, at, server } = await start({ suspended: [child] })
+    const rcodeOf = async (name: string) => (await client.query({ server: at, name, type: 'TXT' })).message.rcode
+    expect(await rcodeOf('a.wild.example.test')).toBe(RCODE.REFUSED)
+    expect(await rcodeOf('www.example.test')).toBe(RCODE.NOERROR)
+    server.swap(createZone(child, [{ name: child, type: 'SOA', ttl: 1, values: ['ns. host. 1 2 3 4 5'] }]))
+    expect(await rcodeOf('a.wild.example.test')).toBe(RCODE.NXDOMAIN)
+  })
+
+  it('leaves no port open when one of its addresses cannot be bound', async () => {
+    const { at } = await start()
+    const free = await start()
+    await free.server.close()
+    const listen = [free.at, at]
+    await expect(createDnsServer({ listen })).rejects.toMatchObject({ code: 'NETWORK' })
+    const again = await createDnsServer({ listen: [free.at] })
+    await again.close()
+    // Only TCP is taken: the UDP socket of the same port is closed, too.
+    const blocker = createServer().listen(free.at.port, free.at.address)
+    await once(blocker, 'listening')
+    await expect(createDnsServer({ listen: [free.at] })).rejects.toMatchObject({ code: 'NETWORK' })
+    const socket = createSocket('udp4').bind({ ...free.at, exclusive: true })
+    await once(socket, 'listening')
+    socket.close()
+    blocker.close()
+  })
+
   it('binds one port for both protocols and says what it cannot bind', async () => {
     const { at } = await start()
     await expect(createDnsServer({ listen: [at] })).rejects.toThrow(`cannot listen on 127.0.0.1 port ${at.port}`)
@@ -271,6 +301,32 @@ describe('updates and transfers', () => {
     )
   })
 
+  it('are answered with the time that the client signed and with that of the server (RFC 8945 §5.2.3)', () => {
+    const dispatcher = createDispatcher({ zones: [load()], listen: [], keys: [KEY], now: () => 1_000_000_000 })
+    const plain = encodeMessage({
+      id: 7,
+      flags: 0,
+      opcode: 0,
+      rcode: 0,
+      questions: [{ name: 'www.example.test.', type: TYPE.A, class: 1 }],
+      answers: [],
+      authorities: [],
+      additionals: [],
+    })
+    const out = Buffer.alloc(65_537)
+    const peer = { address: '192.0.2.1', port: 1000, transport: 'tcp' } as const
+    const length = dispatcher.answer(signMessage(plain, KEY, 990_000).bytes, peer, out)
+    const reply = out.subarray(0, length)
+    const { rcode, tsig } = decodeMessage(reply) as Message
+    const { time, error, other } = readTsig(reply, tsig!.start)
+    expect({ rcode, time, error, other: Buffer.from(other).readUIntBE(0, 6) }).toEqual({
+      rcode: RCODE.NOTAUTH,
+      time: 990_000,
+      error: RCODE.BADTIME,
+      other: 1_000_000,
+    })
+  })
+
   it('may be limited to names by the policy', async () => {
     const { client, at } = await start({
       keys: [KEY],
@@ -291,6 +347,58 @@ describe('updates and transfers', () => {
     expect(server.counters().transfers).toBe(1)
   })
 
+  it('give the changes of a removed zone to nobody, although another one gets its name and serials', async () => {
+    const { client, at, server } = await start({ keys: [KEY], defaultPolicy: policy })
+    const known = server.findZone(ORIGIN)!
+    const next = (address: string) =>
+      known.with([{ kind: 'put', set: { name: fqdn('new.example.test'), type: 'A', ttl: 1, values: [address] } }], 2)
+    const changesSince1 = async () =>
+      client.transferChanges({
+        server: at,
+        zone: ORIGIN,
+        key: KEY,
+        known: { name: ORIGIN, type: TYPE.SOA, class: 1, ttl: known.soa.ttl, data: known.soa.data },
+      })
+    server.swap(next('192.0.2.77'))
+    expect(await changesSince1()).toMatchObject({ kind: 'changes' })
+    server.remove(ORIGIN)
+    server.swap(next('192.0.2.78'))
+    expect(await changesSince1()).toMatchObject({ kind: 'zone' })
+  })
+
+  it('are answered SERVFAIL and reported when they cannot be stored', async () => {
+    const errors: unknown[] = []
+    const { client, at } = await start({
+      keys: [KEY],
+      defaultPolicy: policy,
+      commit: async () => Promise.reject(new DnsError('STORE_WRITE', 'the disk is full')),
+      onError: (error) => errors.push(error),
+    })
+    const { message } = await client.update({ server: at, zone: ORIGIN, operations, key: KEY })
+    expect(rcodeName(message.rcode)).toBe('SERVFAIL')
+    expect(errors.map(String).join()).toContain('the disk is full')
+  })
+
+  it('go over TCP when they are too long for a packet', async () => {
+    const { client, at } = await start({ keys: [KEY], defaultPolicy: policy })
+    const values = Array.from({ length: 10 }, (_, i) => `"${i}${'x'.repeat(200)}"`)
+    const set = { name: fqdn('long.example.test'), type: 'TXT', ttl: 5, values }
+    const reply = await client.update({ server: at, zone: ORIGIN, operations: [{ kind: 'add', set }], key: KEY })
+    expect([reply.transport, rcodeName(reply.message.rcode)]).toEqual(['tcp', 'NOERROR'])
+  })
+
+  it('are announced to a secondary that has no version of the zone yet', async () => {
+    const notices: string[] = []
+    const { client, at } = await start({
+      zones: [],
+      suspended: [ORIGIN],
+      onNotify: ({ zone }) => notices.push(zone) > 0,
+    })
+    expect((await client.notify({ server: at, zone: ORIGIN })).message.rcode).toBe(RCODE.NOERROR)
+    expect((await client.notify({ server: at, zone: fqdn('other.test') })).message.rcode).toBe(RCODE.NOTAUTH)
+    expect(notices).toEqual([ORIGIN])
+  })
+
   it('notify secondaries of each new serial', async () => {
     const secondary = await start({ zones: [] })
     const { server } = await start({ defaultPolicy: { secondaries: [secondary.at] } })
@@ -304,18 +412,20 @@ describe('updates and transfers', () => {
 })
 
 describe('TCP', () => {
-  const question = frame(
-    encodeMessage({
-      id: 7,
-      flags: 0,
-      opcode: 0,
-      rcode: 0,
-      questions: [{ name: 'www.example.test.', type: 1, class: 1 }],
-      answers: [],
-      authorities: [],
-      additionals: [],
-    }),
-  )
+  const questionOf = (name: string, type: number) =>
+    frame(
+      encodeMessage({
+        id: 7,
+        flags: 0,
+        opcode: 0,
+        rcode: 0,
+        questions: [{ name, type, class: 1 }],
+        answers: [],
+        authorities: [],
+        additionals: [],
+      }),
+    )
+  const question = questionOf('www.example.test.', TYPE.A)
 
   it('answers pipelined questions in one connection', async () => {
     const { client, at, server } = await start()
@@ -345,7 +455,7 @@ describe('TCP', () => {
     const { at } = await start({ tcp: { idleMs: 300 } })
     const socket = connect(at.port, at.address)
     await once(socket, 'connect')
-    const drip = setInterval(() => socket.write(Buffer.of(0)), 50)
+    const drip = setInterval(() => socket.write(Buffer.of(255)), 50)
     socket.on('error', () => {})
     await once(socket, 'close')
     clearInterval(drip)
@@ -373,5 +483,46 @@ describe('TCP', () => {
       (await client.query({ server: at, name: 'www.example.test', type: 'A', transport: 'tcp' })).message.answers,
     ).toHaveLength(2)
     for (const socket of idle) socket.destroy()
+  })
+
+  it('closes the connection that is idle longest when all sources together have too many', async () => {
+    const { at, server } = await start({ tcp: { maxConnections: 2, maxPerSource: 2 } })
+    const open = async (localAddress: string) => {
+      const socket = connect({ host: at.address, port: at.port, localAddress })
+      socket.write(question)
+      await once(socket, 'data')
+      return socket
+    }
+    const [first, second] = [await open('127.0.0.1'), await open('127.0.0.2')]
+    // The older connection is now the one that was used last.
+    first.write(question)
+    await once(first, 'data')
+    const closed = once(second, 'close')
+    const third = await open('127.0.0.3')
+    await closed
+    expect(first.destroyed).toBe(false)
+    expect(server.counters().tcpConnections).toBe(2)
+    for (const socket of [first, third]) socket.destroy()
+  })
+
+  it('answers a peer that does not read only as far as the buffers of the connection reach', async () => {
+    const texts = Array.from({ length: 200 }, (_, i) => `huge TXT "${i}${'x'.repeat(240)}"`).join('\n')
+    const { at, client, server } = await start({ zones: [load(`${TEXT}${texts}\n`)] })
+    const count = 300
+    const socket = connect(at.port, at.address)
+    socket.write(Buffer.concat(Array.from({ length: count }, () => questionOf('huge.example.test.', TYPE.TXT))))
+    await expect.poll(() => server.counters().queries).toBeGreaterThan(0)
+    // The server has had many turns when it has answered these.
+    const others = 20
+    for (let i = 0; i < others; i++) await client.query({ server: at, name: 'www.example.test', type: 'A' })
+    expect(server.counters().queries).toBeLessThan(count + others)
+    const deframer = new Deframer()
+    let received = 0
+    socket.on('data', (chunk) => {
+      deframer.push(chunk)
+      while (deframer.next() !== undefined) received++
+    })
+    await expect.poll(() => received).toBe(count)
+    socket.destroy()
   })
 })

@@ -217,6 +217,7 @@ class Server {
 
   remove(origin: Fqdn): void {
     this.index.delete(origin)
+    this.transfers.forget(origin)
     this.workers?.remove(origin)
   }
 

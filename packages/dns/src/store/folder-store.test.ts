@@ -45,6 +45,28 @@ async function write(store: FolderStore, zone: Zone, i: number): Promise<Zone> {
 const addressIn = (zone: Zone | undefined) => zone?.find(NAME, 'A')?.values[0]
 
 describe('a folder store', () => {
+  it('has one folder for each zone, inside the given one, whatever the name of the zone is', async () => {
+    const origin = fqdn('\\.\\./\\.\\./outside.test')
+    const store = new FolderStore({ folder: join(folder, 'zones'), origin })
+    await store.replace(createZone(origin, [createRRset(origin, 'SOA', 60, ['ns. host. 1 3600 600 86400 60'])]))
+    await store.close()
+    expect(readdirSync(folder)).toEqual(['zones'])
+    const [own = '', ...others] = readdirSync(join(folder, 'zones'))
+    expect(others).toEqual([])
+    expect(readdirSync(join(folder, 'zones', own))).toContain('snapshot')
+  })
+
+  it('writes a snapshot again and again while it is open', async () => {
+    const store = storeOf({ compactOctets: 1 })
+    let zone = EMPTY
+    await store.replace(zone)
+    for (let i = 1; i <= 60; i++) zone = await write(store, zone, i)
+    await store.close()
+    const numbers = readdirSync(join(folder, 'example.test')).flatMap((file) => /^journal-(\d+)$/.exec(file)?.[1] ?? [])
+    expect(Math.min(...numbers.map(Number))).toBeGreaterThan(3)
+    expect(addressIn((await storeOf().load())?.zone)).toBe('192.0.2.60')
+  })
+
   it('returns what was written, over many restarts and snapshots', async () => {
     expect(await storeOf().load()).toBeUndefined()
     let zone = EMPTY
@@ -168,6 +190,18 @@ describe('a zone keeper', () => {
     expect(target.swapped.map(({ serial }) => serial)).toEqual([1, 1_800_000_000, 1_800_000_001, 1_800_000_002])
     await keeper.close()
     expect(addressIn((await storeOf().load())?.zone)).toBe('192.0.2.3')
+  })
+
+  it('takes no version from elsewhere that is older than its own, nor stores it', async () => {
+    const target = server()
+    const keeper = new ZoneKeeper({ server: target })
+    await keeper.open(ORIGIN, storeOf())
+    await keeper.replace(EMPTY)
+    const newer = await keeper.commit(ORIGIN, (zone) => withAddress(zone, 1))
+    await keeper.replace(EMPTY)
+    expect(keeper.findZone(ORIGIN)).toBe(newer)
+    await keeper.close()
+    expect((await storeOf().load())?.zone.serial).toBe(newer.serial)
   })
 
   it('goes on serving the last version when the store fails, and writes again when it works', async () => {

@@ -78,6 +78,19 @@ describe('a delta', () => {
 })
 
 describe('a stored zone', () => {
+  it('from which a block of records is missing is refused', () => {
+    const hosts = Array.from({ length: 6000 }, (_, i) =>
+      createRRset(`host-${i}.example.test`, 'A', 60, [`10.0.${i >> 8}.${i & 255}`]),
+    )
+    const frames = [...snapshotFrames(createZone(ORIGIN, [soa(1), ...hosts]))]
+    expect(frames.length).toBeGreaterThan(4)
+    const isRefused = (without: number) => {
+      const rest = frames.filter((_, index) => index !== without)
+      expect(() => replay(ORIGIN, Buffer.concat(rest), [])).toThrow(expect.objectContaining({ code: 'STORE_CORRUPT' }))
+    }
+    for (const index of frames.keys()) isRefused(index)
+  })
+
   function checkCut({ versions, deltas }: History, cuts: (length: number) => Iterable<number>): void {
     const snapshot = snapshotOf(versions[0]!)
     const frames = [headFrame(ORIGIN, versions[0]!.serial), ...deltas.map(deltaFrame)]

@@ -47,6 +47,13 @@ function truncate(bytes: Buffer, length: number): Buffer {
 }
 
 describe('TSIG', () => {
+  it('is valid for a message that was forwarded with another id, and its answer is for the signed one', () => {
+    const key = new TsigKey('key.test', 'hmac-sha256', SECRET)
+    const { bytes } = signMessage(message, key, NOW)
+    bytes.writeUInt16BE(1234, 0)
+    expect(verify(bytes, key)).toMatchObject({ kind: 'valid', record: { originalId: 99 } })
+  })
+
   it.each(TSIG_ALGORITHMS)('%s signatures verify, and not after one changed bit', (algorithm) => {
     const key = new TsigKey('Key.Test', algorithm, SECRET)
     const { bytes } = signMessage(message, key, NOW)

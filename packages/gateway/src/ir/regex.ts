@@ -33,6 +33,8 @@ export function fullMatcher(pattern: string): (text: string) => boolean {
 }
 
 function compile(pattern: string): Compiled | InvalidRegex {
+  // Not kept: patterns of megabytes would fill the memory, and the places of others.
+  if (pattern.length > MAX_LENGTH) return new InvalidRegex(`longer than ${MAX_LENGTH} characters`)
   let result = compiled.get(pattern)
   if (result === undefined) {
     result = compileNew(pattern)
@@ -42,7 +44,6 @@ function compile(pattern: string): Compiled | InvalidRegex {
 }
 
 function compileNew(pattern: string): Compiled | InvalidRegex {
-  if (pattern.length > MAX_LENGTH) return new InvalidRegex(`longer than ${MAX_LENGTH} characters`)
   if (compiled.size >= MAX_PATTERNS) return new InvalidRegex(`more than ${MAX_PATTERNS} different patterns are in use`)
   try {
     // The pattern alone first: `a)(b` would be valid between the parentheses of the full match.

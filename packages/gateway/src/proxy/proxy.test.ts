@@ -1,8 +1,52 @@
 import { describe, expect, it } from 'vitest'
-import { ask, backend, forwardTo, irOf, manualClock, openSocket, route, start } from '../../testing/proxy-fixture.ts'
+import {
+  ask,
+  backend,
+  forwardTo,
+  irOf,
+  manualClock,
+  openSocket,
+  raw,
+  route,
+  start,
+} from '../../testing/proxy-fixture.ts'
 import { createProxy } from './proxy.ts'
 
 describe('the built-in proxy', () => {
+  const UPGRADE = 'GET / HTTP/1.1\r\nhost: x.test\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n'
+
+  it('does not pass on what only proxies may set, and takes headers up to its own limit', async () => {
+    const one = await backend()
+    const { port } = await start(irOf([route(forwardTo(['one']))]), { one: [one] })
+    await ask(port, '/', { headers: { 'x-envoy-original-path': '/admin' } })
+    expect(one.seen[0]?.headers).not.toHaveProperty('x-envoy-original-path')
+    const direct = await start(irOf([route({ kind: 'direct', status: 204, body: '' })]), {})
+    expect((await ask(direct.port, '/', { headers: { 'x-long': 'x'.repeat(40_000) } })).status).toBe(204)
+  })
+
+  it('refuses upgrades over a rate limit, and unencrypted ones of a route that redirects to HTTPS', async () => {
+    const one = await backend()
+    const action = forwardTo(['one'], { hasWebsocket: true })
+    const rateLimit = { tokens: 1, burst: 0, intervalMs: 1_000, status: 429, headers: [] }
+    const limited = await start(irOf([route(action, { rateLimit })]), { one: [one] })
+    expect(await raw(limited.port, UPGRADE)).toMatch(/^HTTP\/1.1 429 /)
+    const secured = await start(irOf([route(action, { upgradesToHttps: true })]), { one: [one] })
+    expect(await raw(secured.port, UPGRADE)).toMatch(/^HTTP\/1.1 403 /)
+    expect(one.begun()).toBe(0)
+  })
+
+  it('lets requests in flight finish when it is closed', async () => {
+    const held: (() => void)[] = []
+    const one = await backend((_request, respond) => held.push(() => respond(200)))
+    const { proxy, port } = await start(irOf([route(forwardTo(['one']))]), { one: [one] })
+    const asked = ask(port)
+    await expect.poll(() => held.length).toBe(1)
+    const closing = proxy.close(60_000)
+    held[0]?.()
+    expect((await asked).status).toBe(200)
+    await closing
+  })
+
   it('does not open its port before it has a configuration', async () => {
     const proxy = createProxy({ http: { host: '127.0.0.1', port: 0 }, endpoints: () => [] })
     await expect(proxy.listen()).rejects.toThrow(/no configuration/)

@@ -400,3 +400,66 @@ describe('all resources', () => {
     expect(keys(ownersOf('cluster', cluster, after, before))).toEqual(['HTTPProxy a/y'])
   })
 })
+
+describe('limits and TLS settings', () => {
+  /** All values of a field, wherever it is in the JSON form, in order. */
+  function valuesOf(value: unknown, field: string): unknown[] {
+    if (typeof value !== 'object' || value === null) return []
+    return Object.entries(value).flatMap(([key, each]) => (key === field ? [each] : valuesOf(each, field)))
+  }
+
+  const terminated = { certificate: 'a/tls/1', minVersion: '1.3', maxVersion: '1.3' } as const
+  const hostOf = (host: string, isOptional: boolean) => ({
+    host,
+    routes: [],
+    tls: { ...terminated, clientValidation: { ca: 'CA', isOptional } },
+  })
+  const ir: Ir = {
+    listeners: [
+      { protocol: 'http', hosts: [] },
+      { protocol: 'https', hosts: [hostOf('a.test', false), hostOf('b.test', true)] },
+    ],
+    clusters: [
+      {
+        name: 'one',
+        upstream: { kind: 'endpoints', name: 'one' },
+        protocol: 'tls',
+        tls: { sni: 's.test', validation: { ca: 'CA', subjectNames: ['s.test', 'spiffe://s'] } },
+        balancing: 'roundRobin',
+        connectTimeoutMs: 2_000,
+      },
+    ],
+    certificates: [{ name: 'a/tls/1', chain: 'CHAIN', key: 'KEY' }],
+  }
+
+  it('of clients are the same for every listener', () => {
+    const { listeners } = printResources(ir, ADDRESSES)
+    // One connection manager for HTTP, and one for each host of HTTPS.
+    const always = (value: unknown) => [value, value, value]
+    expect(valuesOf(listeners, 'max_request_headers_kb')).toEqual(always(60))
+    expect(valuesOf(listeners, 'request_headers_timeout')).toEqual(always('15s'))
+    expect(valuesOf(listeners, 'max_headers_count')).toEqual(always(100))
+    expect(valuesOf(listeners, 'idle_timeout')).toEqual(always('60s'))
+    expect(valuesOf(listeners, 'use_remote_address')).toEqual(always(true))
+    expect(valuesOf(listeners, 'normalize_path')).toEqual(always(true))
+    expect(valuesOf(listeners, 'merge_slashes')).toEqual(always(true))
+  })
+
+  it('of hosts decide about versions and client certificates', () => {
+    const { listeners } = printResources(ir, ADDRESSES)
+    expect(valuesOf(listeners, 'require_client_certificate')).toEqual([true, false])
+    expect(valuesOf(listeners, 'trusted_ca')).toEqual([{ inline_string: 'CA' }, { inline_string: 'CA' }])
+    expect(valuesOf(listeners, 'tls_minimum_protocol_version')).toEqual(['TLSv1_3', 'TLSv1_3'])
+  })
+
+  it('of backends verify the names that the policy has', () => {
+    const { clusters } = printResources(ir, ADDRESSES)
+    expect(valuesOf(clusters, 'match_typed_subject_alt_names')).toEqual([
+      [
+        { san_type: 'DNS', matcher: { exact: 's.test' } },
+        { san_type: 'URI', matcher: { exact: 'spiffe://s' } },
+      ],
+    ])
+    expect(valuesOf(clusters, 'ignore_health_on_host_removal')).toEqual([true])
+  })
+})

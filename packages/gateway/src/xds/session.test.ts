@@ -162,6 +162,16 @@ describe.each(['delta', 'state-of-the-world'] as const)('a session, %s', (varian
     expect(fixture.take()).toEqual([])
     await fixture.clock.advance(1)
     expect(fixture.take()).toEqual(['route +r'])
+    fixture.answer('route', undefined, ['r'])
+    fixture.publish({
+      ...BASE,
+      cluster: [cluster('a'), cluster('b')],
+      endpoints: [endpoints('a'), endpoints('b')],
+      route: [route('r', 'three')],
+    })
+    expect(fixture.take(), 'the next change waits again').toEqual([])
+    await fixture.clock.advance(1_000)
+    expect(fixture.take()).toEqual(['route +r'])
   })
 
   it('removes a cluster only when the routes without it were acknowledged and the delay is over', async () => {

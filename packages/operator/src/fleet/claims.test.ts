@@ -1,4 +1,4 @@
-import { type Context, Ingress } from '@seamark/kube'
+import { Conflict, type Context, Ingress } from '@seamark/kube'
 import { memoryCluster, type MemoryCluster } from '@seamark/kube/testing'
 import { describe, expect, it } from 'vitest'
 import { HostClaim } from '../api/host-claim.ts'
@@ -30,9 +30,17 @@ function hubWith(owners: readonly string[], isCached: boolean): { hub: MemoryClu
   const ctx = {
     ...cache,
     client: hub.client,
-    delete: async (kind: typeof HostClaim, claim: HostClaim) => hub.client.delete(kind, claim.metadata.name ?? ''),
+    delete: deleteIn(hub),
   }
   return { hub, claims, ctx: ctx as unknown as Context }
+}
+
+/** Deletes what the server has, if `when` allows it. */
+function deleteIn({ client }: MemoryCluster) {
+  return async (kind: typeof HostClaim, { metadata }: HostClaim, { when }: { when: (live: HostClaim) => boolean }) => {
+    const live = await client.find(kind, metadata.name ?? '')
+    if (live !== undefined && when(live)) await client.delete(kind, metadata.name ?? '')
+  }
 }
 
 const ownersIn = (hub: MemoryCluster): string[] =>
@@ -78,4 +86,31 @@ it('a claim that does not exist is created', async () => {
   const { claims, ctx, hub } = hubWith([], true)
   const { owned, owners } = await claims.take(ingressRoot, rootOf('a'), OPTIONS, ctx)
   expect([owned, owners.get(HOST), ownersIn(hub)]).toEqual([[HOST], ['uid-a'], ['uid-a']])
+})
+
+describe('a claim that changed since it was cached', () => {
+  /** The cache has `cached`, the hub `owners`. */
+  function staleHub(cached: readonly string[], owners: readonly string[]) {
+    const stale = hubWith(cached, true)
+    const { hub, ctx } = hubWith(owners, false)
+    return {
+      hub,
+      claims: stale.claims,
+      ctx: { ...stale.ctx, client: hub.client, delete: ctx.delete.bind(ctx) } as Context,
+    }
+  }
+
+  it('is released by its root, and stays with a root that joined it', async () => {
+    const { hub, claims, ctx } = staleHub(['uid-a'], ['uid-a', 'uid-b'])
+    await claims.releaseAll('uid-a', [HOST], ctx)
+    expect(ownersIn(hub)).toEqual(['uid-b'])
+  })
+
+  it('is released by another reconcile if it cannot be now: the root is not deleted before', async () => {
+    const { hub, claims, ctx } = staleHub(['uid-a', 'uid-b'], ['uid-a', 'uid-b', 'uid-c'])
+    const [live] = hub.informers.list(HostClaim)
+    await hub.client.update(HostClaim, live as HostClaim)
+    await expect(claims.releaseAll('uid-a', [HOST], ctx)).rejects.toThrow(Conflict)
+    expect(ownersIn(hub)).toEqual(['uid-a', 'uid-b', 'uid-c'])
+  })
 })

@@ -131,11 +131,25 @@ function uidsOf({ spec }: Immutable<HostClaim>): string[] {
   return spec.owners.map(({ uid }) => uid)
 }
 
+/**
+ * Removes the root from the owners of a claim; the last one removes the claim. A claim that changed in the meantime is a
+ * Conflict, which causes another reconcile: an owner that no longer exists would keep the host for ever.
+ */
 async function release(claim: Immutable<HostClaim>, uid: string, ctx: Context): Promise<void> {
-  const rest = withoutOwner(claim, uid)
-  if (rest === undefined)
-    await ctx.delete(HostClaim, claim, { when: ({ spec }) => spec.owners.every((owner) => owner.uid === uid) })
-  else await replace(claim, rest, ctx)
+  let shared: Immutable<HostClaim> | undefined = claim
+  if (withoutOwner(claim, uid) === undefined) {
+    shared = undefined
+    const isAlone = (live: Immutable<HostClaim>): boolean => {
+      const isOnly = withoutOwner(live, uid) === undefined
+      if (!isOnly) shared = live
+      return isOnly
+    }
+    await ctx.delete(HostClaim, claim, { when: isAlone })
+  }
+  // Another root joined it since it was cached.
+  const rest = shared === undefined ? undefined : withoutOwner(shared, uid)
+  if (shared !== undefined && rest !== undefined)
+    await ctx.client.update(HostClaim, { ...(shared as HostClaim), spec: rest })
 }
 
 /** Undefined: another root was faster. */

@@ -99,6 +99,32 @@ describe('the health monitor', () => {
     expect(monitor.healthOf('x', 'a').verdict).toBe('unknown')
   })
 
+  it('forgets the health of a target with its last reference, and ignores the end of a worker that was replaced', async () => {
+    const { clock, threads, monitor } = recorded()
+    const target = new Map([['a', { target: shop }]])
+    monitor.setTargets('x', target)
+    threads[0]?.events.onReports([report(shop, 'healthy')])
+    monitor.setTargets('x', new Map())
+    monitor.setTargets('x', target)
+    expect(monitor.healthOf('x', 'a')).toEqual({ verdict: 'unknown', detail: 'not probed yet' })
+    threads[0]?.events.onExit('out of memory')
+    await clock.advance(1_000)
+    threads[0]?.events.onExit('terminated')
+    await clock.advance(1_000)
+    expect([threads.length, threads[1]?.terminated]).toEqual([2, false])
+  })
+
+  it('keeps the last verdicts when a worker ends before its first report', async () => {
+    const { clock, threads, monitor } = recorded()
+    monitor.setTargets('x', new Map([['a', { target: shop }]]))
+    threads[0]?.events.onReports([report(shop, 'unhealthy')])
+    for (const at of [0, 1]) {
+      threads[at]?.events.onExit('out of memory')
+      await clock.advance(1_000)
+    }
+    expect(threads[2]?.sent[0]?.upsert).toEqual([{ key: targetKey(shop), target: shop, seed: 'unhealthy' }])
+  })
+
   it('replaces a worker whose heartbeat has stopped, and not one that the main thread was too busy to look at', async () => {
     const { clock, threads, monitor } = recorded()
     expect(threads).toEqual([])

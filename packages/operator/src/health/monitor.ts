@@ -128,7 +128,9 @@ export function createHealthMonitor(deps: HealthMonitorDeps): HealthMonitor {
     void thread?.terminate()
     thread = undefined
     for (const [key, entry] of targets) {
-      entry.seed = health.get(key)?.verdict ?? entry.seed
+      // A worker that ended before it reported leaves the verdict of the one before it.
+      const last = health.get(key)?.verdict
+      if (last !== undefined && last !== 'unknown') entry.seed = last
       health.set(key, { verdict: 'unknown', detail: UNRESPONSIVE })
     }
     if (!isStopped) cancelTimer = clock.after(RESTART_DELAY_MS, start)

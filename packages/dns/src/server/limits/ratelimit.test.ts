@@ -60,6 +60,25 @@ describe('response rate limiting', () => {
     expect(sent).toBeGreaterThan(received)
   })
 
+  it('gives a prefix that is limited again no credit for what it sent before', () => {
+    const limiter = new RateLimiter({ responsesPerSecond: 20 })
+    // Received while it was limited, and almost all of it dropped.
+    send(limiter, '192.0.2.1', 10_000, START)
+    const later = START + 5000
+    send(limiter, '192.0.2.1', 21, later)
+    // Other kinds of responses: only the octets received since then allow them.
+    let sent = 0
+    for (let kind = 100; kind < 120; kind++) sent += send(limiter, '192.0.2.1', 1, later, kind, 1200).answer * 1200
+    expect(sent).toBeLessThanOrEqual(4 * 41 * QUESTION)
+  })
+
+  it('stays limited when the older generation of prefixes is dropped', () => {
+    const limiter = new RateLimiter({ responsesPerSecond: 20 })
+    limiter.prefixOf('198.51.100.1', START)
+    send(limiter, '192.0.2.1', 100, START + 10_000)
+    expect(send(limiter, '192.0.2.1', 20, START + 10_001).answer).toBe(0)
+  })
+
   it('does not limit loopback unless configured to', () => {
     expect(send(new RateLimiter(), '127.0.0.1', 5000, START).answer).toBe(5000)
     expect(send(new RateLimiter(), '::1', 5000, START).answer).toBe(5000)

@@ -28,4 +28,15 @@ describe('server cookies', () => {
     expect(jar.isValid(whole, addressOctets('198.51.100.100'), 1559731985 + 3601)).toBe(false)
     expect(jar.isValid(whole, addressOctets('198.51.100.100'), 1559731985 - 301)).toBe(false)
   })
+
+  it('are renewed in the second half of their life, so that a client that goes on asking always has a valid one', () => {
+    const jar = new CookieJar()
+    const client = Buffer.from('2464c4abcf10c957', 'hex')
+    const address = addressOctets('198.51.100.100')
+    const made = jar.serverCookie(client, false, address, 1000)
+    const whole = Buffer.concat([client, made])
+    expect(Buffer.compare(jar.serverCookie(whole, true, address, 1000 + 1799), made)).toBe(0)
+    const renewed = jar.serverCookie(whole, true, address, 1000 + 1800)
+    expect(jar.isValid(Buffer.concat([client, renewed]), address, 1000 + 5400)).toBe(true)
+  })
 })

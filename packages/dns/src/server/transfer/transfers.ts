@@ -43,6 +43,11 @@ export class Transfers {
     for (const delta of deltas) history.add(delta)
   }
 
+  /** The zone was removed: its changes lead to no version of another zone with its name. */
+  forget(origin: Fqdn): void {
+    this.#histories.delete(origin)
+  }
+
   /** The messages of a transfer, or its error response; undefined when the query asks for none. `isSoaOnly`: only the SOA. */
   answer(query: Uint8Array, isSoaOnly = false): Iterable<Buffer> | undefined {
     const { keys, findZone, policyOf, now } = this.#options

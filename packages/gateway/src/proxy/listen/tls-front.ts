@@ -34,7 +34,9 @@ export function createTlsFront(deps: TlsFrontDeps): Server {
 
   const front = createServer({ noDelay: true }, (socket) => {
     socket.on('error', () => socket.destroy())
-    socket.setTimeout(limits.helloTimeoutMs, () => socket.destroy())
+    // For the whole hello: a timeout of the socket begins again with every octet.
+    const overdue = setTimeout(() => socket.destroy(), limits.helloTimeoutMs)
+    socket.once('close', () => clearTimeout(overdue))
     let received: Buffer = Buffer.alloc(0)
     const onReadable = () => {
       const chunk = socket.read() as Buffer | null
@@ -46,8 +48,7 @@ export function createTlsFront(deps: TlsFrontDeps): Server {
       const host =
         hello.kind === 'hello' && hello.serverName !== undefined ? deps.findHost(hello.serverName) : undefined
       if (host === undefined || (host.tls === undefined && host.tcp === undefined)) return void socket.destroy()
-      socket.setTimeout(0)
-      socket.removeAllListeners('timeout')
+      clearTimeout(overdue)
       socket.unshift(received)
       if (host.tls === undefined) deps.onTunnel(socket, host)
       else if (host.tcp === undefined) serverFor(host.tls).emit('connection', socket)

@@ -53,12 +53,13 @@ async function start(
   port: number,
   cluster: Partial<Cluster> = {},
   options: Partial<ProxyOptions> = {},
+  others: readonly VirtualHost[] = [],
 ): Promise<{ http: number; https: number }> {
   const complete = { host: 'x.test', routes: [], ...host }
   const ir: Ir = {
     listeners: [
       { protocol: 'http', hosts: [{ host: 'x.test', routes: [toOne] }] },
-      { protocol: 'https', hosts: [complete] },
+      { protocol: 'https', hosts: [complete, ...others] },
     ],
     clusters: [clusterOf(cluster)],
     certificates: [certificate],
@@ -135,6 +136,18 @@ it('forwards what is inside a terminated TLS connection, whatever its protocol',
   expect(await exchange(await secure(https), 'no HTTP')).toBe('got no HTTP')
 })
 
+describe('a TLS connection', () => {
+  it('is for the host of its server name only', async () => {
+    const port = await listen(createHttpServer((_request, response) => response.end('ok')))
+    const { https } = await start({ tls: terminated, routes: [toOne] }, port)
+    const statusOf = async (host: string) =>
+      (await exchange(await secure(https), GET.replace('x.test', host))).slice(0, 'HTTP/1.1 200'.length)
+    expect(await statusOf('x.test')).toBe('HTTP/1.1 200')
+    expect(await statusOf('other.test')).toBe('HTTP/1.1 421')
+    expect(await statusOf('x.test.')).toBe('HTTP/1.1 421')
+  })
+})
+
 describe('client certificates', () => {
   const clientCertificate = async (from: Authority) => {
     const { certPem, keyPem } = await from.issue({ commonName: 'client', usages: 'client' })
@@ -155,6 +168,37 @@ describe('client certificates', () => {
     expect(await ask(https, await clientCertificate(authority))).toBe('HTTP/1.1 200')
     expect(await ask(https, await clientCertificate(other))).toBe('')
     expect(await ask(https, {})).toBe('')
+  })
+
+  it('are verified by the settings of the host that is asked for, although hosts share a server certificate', async () => {
+    const port = await listen(createHttpServer((_request, response) => response.end('ok')))
+    const hostOf = (host: string, { certPem: ca }: Authority) => ({
+      host,
+      routes: [toOne],
+      tls: { ...terminated, clientValidation: { ca, isOptional: false } },
+    })
+    const others = [hostOf('y.test', authority), hostOf('z.test', other)]
+    const { https } = await start({ tls: terminated, routes: [toOne] }, port, {}, {}, others)
+    const askFor = async (servername: string, options: ConnectionOptions = {}) => {
+      const socket = await secure(https, { ...options, servername, rejectUnauthorized: false }).catch(() => undefined)
+      return socket === undefined ? '' : (await exchange(socket, GET.replace('x.test', servername))).slice(0, 12)
+    }
+    const ours = await clientCertificate(authority)
+    expect(await askFor('x.test')).toBe('HTTP/1.1 200')
+    expect(await askFor('y.test')).toBe('')
+    expect(await askFor('y.test', ours)).toBe('HTTP/1.1 200')
+    expect(await askFor('z.test', ours)).toBe('')
+  })
+
+  it('that are optional must not be forged where the connection is passed on, either', async () => {
+    const port = await listen(createServer((socket) => socket.end('hello')))
+    const tls = { ...terminated, clientValidation: { ca: authority.certPem, isOptional: true } }
+    const tcp = { backends: [{ cluster: 'one', weight: 1 }] }
+    const { https } = await start({ tls, tcp }, port)
+    const receive = async (options: ConnectionOptions) => exchange(await secure(https, options), '')
+    expect(await receive({})).toBe('hello')
+    expect(await receive(await clientCertificate(authority))).toBe('hello')
+    expect(await receive(await clientCertificate(other))).toBe('')
   })
 
   it('that are required and not verified must be sent', async () => {
@@ -258,6 +302,16 @@ describe('slow clients', () => {
     expect(await received(plain)).toBe('')
     const socket = await secure(https)
     socket.write('GET / HTTP/1.1\r\nhost: x.test\r\nx-a: ')
+    expect(await received(socket)).toBe('')
+  })
+
+  it('that send their hello octet by octet are closed, too', async () => {
+    const port = await listen(createHttpServer((_request, response) => response.end('ok')))
+    const { https } = await start({ tls: terminated, routes: [toOne] }, port, {}, { headersTimeoutMs: 250 })
+    const socket = connectTcp(https, '127.0.0.1')
+    socket.write(Buffer.from([22, 3, 1, 63, 0, 1]))
+    const dripping = setInterval(() => socket.write('x'), 20)
+    cleanups.push(async () => clearInterval(dripping))
     expect(await received(socket)).toBe('')
   })
 

@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import type { Endpoint } from '../../ir/endpoint.ts'
 import { ask, backend, forwardTo, irOf, route, start } from '../../../testing/proxy-fixture.ts'
 
 describe('circuit breakers', () => {
@@ -53,6 +54,23 @@ describe('circuit breakers', () => {
     clearInterval(answering)
   })
 
+  it('requests that wait are all answered when no endpoint is left', async () => {
+    const { at, held } = await heldBackend()
+    const endpoints: Record<string, Endpoint[]> = { one: [at] }
+    const breakers = { name: 'one', circuitBreakers: { maxConnections: 1, maxPendingRequests: 2 } }
+    const { port } = await start(irOf([route(forwardTo(['one']))], [breakers]), endpoints)
+    const first = ask(port)
+    await until(() => held.length === 1)
+    const others = [ask(port), ask(port), ask(port)]
+    // One of them is refused: the other two wait now.
+    await Promise.race(others)
+    endpoints['one'] = []
+    held[0]?.()
+    expect((await first).status).toBe(200)
+    const bodies = (await Promise.all(others)).map(({ status, body }) => `${status} ${body}`)
+    expect(bodies.filter((body) => body === '503 no healthy upstream')).toHaveLength(2)
+  })
+
   it('maxRetries limits how many requests are sent again at a time', async () => {
     let calls = 0
     const at = await backend((_request, respond) => {
@@ -67,5 +85,12 @@ describe('circuit breakers', () => {
     const free = await start(irOf([route(forwardTo(['one'], { retry }))], cluster(1)), { one: [at] })
     expect((await ask(free.port)).status).toBe(500)
     expect(calls).toBe(5)
+    // A request that has ended counts no longer.
+    const callsOfNext = async () => {
+      const before = calls
+      await ask(free.port)
+      return calls - before
+    }
+    await expect.poll(callsOfNext).toBe(4)
   })
 })

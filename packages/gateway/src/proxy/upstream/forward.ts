@@ -120,9 +120,9 @@ class Forwarding {
     const endpoint = state === undefined ? undefined : clusters.pick(state, this.#hash(), failed)
     if (state === undefined || endpoint === undefined) return this.fail(503, 'no healthy upstream')
     const admitted = admit(state, () => {
-      // The client of a request that waited may be gone; the next one gets the connection.
+      if (!this.#isFinished) this.#send(headers, body, failed)
+      // Its client may be gone, or no endpoint is left: the next request gets the connection.
       if (this.#isFinished) state.waiting.shift()?.()
-      else this.#send(headers, body, failed)
     })
     if (admitted === 'waiting') return
     if (admitted === 'overflow')

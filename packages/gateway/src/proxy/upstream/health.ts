@@ -17,8 +17,8 @@ export class HealthChecks {
   readonly #lookup: LookupFunction
   /** By cluster name: cancels the next round. */
   readonly #rounds = new Map<string, () => void>()
-  /** Results in a row: positive for successes, negative for failures. */
-  readonly #streaks = new Map<string, number>()
+  /** By cluster name and endpoint: results in a row, positive for successes, negative for failures. */
+  readonly #streaks = new Map<string, Map<string, number>>()
   #isClosed = false
 
   constructor(clusters: Clusters, clock: Clock, lookup: LookupFunction) {
@@ -39,6 +39,7 @@ export class HealthChecks {
       if (wanted.has(name)) continue
       cancel()
       this.#rounds.delete(name)
+      this.#streaks.delete(name)
     }
   }
 
@@ -56,23 +57,32 @@ export class HealthChecks {
     )
     const endpoints = this.#clusters.endpointsOf(state.cluster)
     const known = new Set(endpoints.map(endpointKey))
+    const streaks = this.#streaks.get(name) ?? new Map<string, number>()
+    this.#streaks.set(name, streaks)
+    // An endpoint that comes back counts as a new one.
     for (const key of state.unhealthy) if (!known.has(key)) state.unhealthy.delete(key)
+    for (const key of streaks.keys()) if (!known.has(key)) streaks.delete(key)
     for (const endpoint of endpoints) {
       probe(state, policy, endpoint, this.#clock, this.#lookup, (isHealthy) => {
-        if (!this.#isClosed) this.#record(state, policy, endpoint, isHealthy)
+        if (!this.#isClosed) record(state, streaks, policy, endpoint, isHealthy)
       })
     }
   }
+}
 
-  #record(state: ClusterState, policy: HealthCheck, endpoint: Endpoint, isHealthy: boolean): void {
-    const key = endpointKey(endpoint)
-    const streakKey = `${state.cluster.name} ${key}`
-    const before = this.#streaks.get(streakKey) ?? 0
-    const streak = isHealthy ? Math.max(before, 0) + 1 : Math.min(before, 0) - 1
-    this.#streaks.set(streakKey, streak)
-    if (streak >= policy.healthyThreshold) state.unhealthy.delete(key)
-    else if (-streak >= policy.unhealthyThreshold) state.unhealthy.add(key)
-  }
+function record(
+  state: ClusterState,
+  streaks: Map<string, number>,
+  policy: HealthCheck,
+  endpoint: Endpoint,
+  isHealthy: boolean,
+): void {
+  const key = endpointKey(endpoint)
+  const before = streaks.get(key) ?? 0
+  const streak = isHealthy ? Math.max(before, 0) + 1 : Math.min(before, 0) - 1
+  streaks.set(key, streak)
+  if (streak >= policy.healthyThreshold) state.unhealthy.delete(key)
+  else if (-streak >= policy.unhealthyThreshold) state.unhealthy.add(key)
 }
 
 function probe(

@@ -25,6 +25,13 @@ describe('a request without a response', () => {
   })
 })
 
+it('a request on a kept connection that was closed is sent again a few times, and only if it is idempotent', () => {
+  const retries = new Retries(undefined, () => undefined)
+  expect([1, 2, 3, 4].map(() => retries.takeStale('GET', undefined))).toEqual([true, true, true, false])
+  for (const method of ['POST', 'PATCH'])
+    expect(new Retries(undefined, () => undefined).takeStale(method, undefined)).toBe(false)
+})
+
 it('a refused connection is no reset', async () => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -19,14 +19,23 @@ afterEach(async () => {
 })
 
 /** The type `memory` serves the zones in the key ZONES, and refuses the password `wrong`. */
-async function start(): Promise<{ cluster: MemoryCluster; writer: DnsWriter; created: string[] }> {
+async function start(): Promise<{
+  cluster: MemoryCluster
+  writer: DnsWriter
+  created: string[]
+  closed: string[]
+}> {
   const cluster = memoryCluster()
   const created: string[] = []
+  const closed: string[] = []
   const types = createProviderTypes()
   types.register('memory', async (name, values) => {
     if (values['PASSWORD'] === 'wrong') throw new Error('the password is not accepted')
     created.push(`${name} ${values['ZONES'] ?? ''}`)
-    return memoryProvider({ name, zones: (values['ZONES'] ?? '').split(',') })
+    return {
+      ...memoryProvider({ name, zones: (values['ZONES'] ?? '').split(',') }),
+      close: async () => void closed.push(name),
+    }
   })
   const writer = await createDnsWriter({
     identity: 'ring',
@@ -45,7 +54,7 @@ async function start(): Promise<{ cluster: MemoryCluster; writer: DnsWriter; cre
   setUpProviders(mgr, { ...writer, create: (type, name, values) => types.create(type, name, values) })
   const stop = new AbortController()
   running.push({ stop, outcome: mgr.run(stop.signal).catch((error: unknown) => error) })
-  return { cluster, writer, created }
+  return { cluster, writer, created, closed }
 }
 
 function putSecret(cluster: MemoryCluster, name: string, values: Record<string, string>): void {
@@ -97,12 +106,15 @@ describe('the controller of DNSProviders', () => {
   })
 
   it('gives a zone to the older provider; the other says with which one it collides', async () => {
-    const { cluster } = await start()
+    const { cluster, created, closed } = await start()
     putSecret(cluster, 's', { ZONES: 'example.com.' })
     putProvider(cluster, 'young', { type: 'memory', secretRef: { name: 's' } }, 2)
     await expect.poll(() => statusOf(cluster, 'young')?.state).toBe('Active')
     putProvider(cluster, 'old', { type: 'memory', secretRef: { name: 's' } }, 1)
     await expect.poll(() => statusOf(cluster, 'old')?.state).toBe('Active')
     await expect.poll(() => statusOf(cluster, 'young')?.message).toBe("duplicate domain 'example.com' with 'ns/old'")
+    // Of all that were created only the one in use is open.
+    await expect.poll(() => created.length - closed.length).toBe(1)
+    expect(closed).not.toContain('ns-old')
   })
 })

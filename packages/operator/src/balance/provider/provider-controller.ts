@@ -135,12 +135,14 @@ class ProviderReconciler {
       const duplicate = registry.findDuplicate(entry, zones)
       if (duplicate !== undefined) {
         await provider?.close?.()
-        registry.unregister(ctx.key)
+        await registry.unregister(ctx.key)?.engine.close()
         return failed(`duplicate domain '${duplicate.zone.replace(/\.$/, '')}' with '${duplicate.other}'`)
       }
       // A younger provider with one of the zones has to report that.
-      this.enqueue(registry.register(entry).map(({ name }) => name))
+      const replaced = registry.register(entry)
+      this.enqueue(replaced.map(({ name }) => name))
       this.#settings.set(ctx.key, settings)
+      for (const other of replaced) await other.engine.close()
       if (provider !== undefined && known !== undefined) await known.engine.close()
       return { reason: 'Published', againAfterMs: ZONES_MS }
     } catch (error) {

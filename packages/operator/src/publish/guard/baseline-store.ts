@@ -59,6 +59,8 @@ export function addBaselineController(
   let quiet = 0
   /** The store has held changes. A previous process may have left some. */
   let isHolding = true
+  /** Keys of approved changes that were made, until they are persisted. */
+  const made = new Set<string>()
   manager
     .keyedController('publish-baseline', { concurrency: 1 })
     .triggers((mark) => {
@@ -69,10 +71,12 @@ export function addBaselineController(
       stored ??= await readBaseline(client, namespace, signal)
       if (stored.fingerprint === current) baseline.isGuarded = false
       if (!isWriting()) return requeue(POLL_MS)
-      const made = guard.takePassed()
-      if (guard.held > 0 || made.length > 0 || isHolding || approvals.hasNews) {
-        isHolding = guard.held > 0
-        guard.approve(await approvals.exchange(guard.heldSet, new Set(made)))
+      for (const key of guard.takePassed()) made.add(key)
+      const isHeld = guard.held > 0
+      if (isHeld || made.size > 0 || isHolding || approvals.hasNews) {
+        guard.approve(await approvals.exchange(guard.heldSet, made))
+        made.clear()
+        isHolding = isHeld
         const { release } = await readBaseline(client, namespace, signal)
         const isNew = release !== '' && release !== stored.released
         await approvals.takeApprovals(isNew ? release : '')

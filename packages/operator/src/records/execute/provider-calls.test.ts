@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { createLimiter } from '@seamark/kube'
 import { fakeClock } from '@seamark/kube/testing'
 import { describe, expect, it } from 'vitest'
@@ -11,14 +12,14 @@ import { createProviderCalls } from './provider-calls.ts'
 const zone = { id: ZONE, name: ZONE }
 const signal = new AbortController().signal
 
-function callsOf(read: (turn: Turn) => Promise<void>) {
+function callsOf(read: (turn: Turn, signal: AbortSignal) => Promise<void>) {
   const clock = fakeClock()
   const limiter = createLimiter({ perSecond: 2, clock, random: () => 0.5 })
   const provider: Provider = {
     ...memoryProvider({ zones: [ZONE] }),
-    async read(_zone, _names, _signal, turn) {
+    async read(_zone, _names, given, turn) {
       if (turn === undefined) throw new Error('no turn was given')
-      await read(turn)
+      await read(turn, given)
       return []
     },
   }
@@ -63,5 +64,45 @@ describe('a call of many requests', () => {
     const done = calls.read(zone, 'all', signal)
     await clock.advance(10_000)
     await expect(done).resolves.toEqual([])
+  })
+})
+
+describe('a call', () => {
+  it('that is stopped while it waits for the rate limit is not sent', async () => {
+    let sent = 0
+    const { clock, calls } = callsOf(async () => void sent++)
+    const stop = new AbortController()
+    await calls.read(zone, 'all', stop.signal)
+    const second = calls.read(zone, 'all', stop.signal).catch((error: unknown) => error)
+    stop.abort()
+    await clock.advance(10_000)
+    expect(await second).toMatchObject({ code: 'OutcomeUnknown', outcome: 'later' })
+    expect(sent).toBe(1)
+  })
+
+  it('that ended leaves neither a timer nor a listener', async () => {
+    let isFailing = false
+    const { clock, calls } = callsOf(async () => {
+      if (isFailing) throw new ProviderError('RecordRejected', 'rejected', 'no')
+    })
+    const stop = new AbortController()
+    await calls.read(zone, 'all', stop.signal)
+    isFailing = true
+    const second = calls.read(zone, 'all', stop.signal).catch((error: unknown) => error)
+    await clock.advance(1_000)
+    expect(await second).toMatchObject({ code: 'RecordRejected' })
+    expect([clock.pending, getEventListeners(stop.signal, 'abort').length]).toEqual([0, 0])
+  })
+
+  it('without a response in time is aborted, so that its connection is released', async () => {
+    let given: AbortSignal | undefined
+    const { clock, calls } = callsOf(async (_turn, inner) => {
+      given = inner
+      await new Promise(() => {})
+    })
+    const done = calls.read(zone, 'all', signal).catch((error: unknown) => error)
+    await clock.advance(31_000)
+    expect(await done).toMatchObject({ code: 'OutcomeUnknown', outcome: 'unknown' })
+    expect(given?.aborted).toBe(true)
   })
 })

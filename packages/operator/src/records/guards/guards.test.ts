@@ -1,6 +1,7 @@
 /** One test per guard; each fails when the guard is removed from its list. */
 import { describe, expect, it } from 'vitest'
 import { heldMessage } from '../plan/held-set.ts'
+import { approveHeld } from '../state/approval.ts'
 import { EMPTY_STATE, type GuardState } from '../state/guard-state.ts'
 import {
   applied,
@@ -16,6 +17,7 @@ import {
   type PlanFixture,
   ZONE,
 } from '../../../testing/plan-fixture.ts'
+import { ADOPTED } from '../../rrset/marker.ts'
 import type { RRset } from '../../rrset/rrset.ts'
 
 const MINUTE = 60_000
@@ -191,6 +193,14 @@ describe('the delete budget', () => {
     expect(plan({ ...after, now: NOW + 10 * MINUTE }).changes).toHaveLength(3)
   })
 
+  it('is a share of the names that were owned when the window began', () => {
+    const first = plan(losing(100, 9))
+    expect(first.changes).toHaveLength(9)
+    const next = losing(100, 11)
+    const second = plan({ ...next, observed: applied(next.observed ?? [], first.changes), state: first.state })
+    expect(second.changes).toHaveLength(1)
+  })
+
   it('does not count what was approved', () => {
     const approved = new Set(plan(losing(30, 9)).refused.map(({ set }) => set ?? ''))
     expect(approved.size).toBe(1)
@@ -222,6 +232,16 @@ describe('the shrink breaker', () => {
       now: NOW + MINUTE,
     })
     expect([...new Set(second.refused.map(({ code }) => code))]).toEqual(['ShrinkBreakerOpen'])
+  })
+
+  it('counts each adopted name as a source of its own', () => {
+    const adopted = Array.from({ length: 14 }, (_, index) => record(`adopted${index}`, 'A', ['192.0.2.1']))
+    const observed = [...zoneOf(6), ...adopted.flatMap((set) => owned(set, { source: ADOPTED }))]
+    const kept = adopted.map((set) => want(set))
+    const gone = new Set(names(6).map(uid))
+    const sources = { present: new Set(kept.map(({ source: { uid: id } }) => id)), gone }
+    // Six of twenty are not too many; the budget deletes five of them.
+    expect(codes({ observed, desired: kept, sources })).toEqual(['Quarantined'])
   })
 
   it('uses the persisted size of a zone that was read only in part', () => {
@@ -311,8 +331,21 @@ describe('the retarget breaker', () => {
     }
   })
   it('adds up over several plans', () => {
-    const { state } = plan(moved(6, '1'))
-    expect(codes({ ...moved(7, '1'), state, now: NOW + MINUTE })).toEqual(['RetargetBreakerOpen'])
+    const { state, changes } = plan(moved(6, '1'))
+    expect(changes).toHaveLength(6)
+    // Only one is left to change, and the six before it count.
+    const seventh = { ...moved(7, '1'), observed: applied(moved(7, '1').observed ?? [], changes), state }
+    expect(plan({ ...seventh, now: NOW + 9 * MINUTE }).refused).toMatchObject([{ code: 'RetargetBreakerOpen' }])
+    expect(plan({ ...seventh, now: NOW + 10 * MINUTE }).changes).toHaveLength(1)
+  })
+  it('does not count what is held outside of a plan and approved', () => {
+    const { state, refused } = plan(moved(7, '1'))
+    const [id = ''] = refused.map(({ set }) => set)
+    const desired = (moved(8, '1').desired ?? []).slice(7, 8)
+    const part = { ...moved(8, '1'), desired, scope: new Set(desired.map(({ set }) => set.name)) }
+    expect(plan({ ...part, state }).changes).toEqual([])
+    const approved = approveHeld(state, id, NOW, { mayRepeat: true }).state
+    expect(plan({ ...part, state: approved }).changes).toHaveLength(1)
   })
 })
 

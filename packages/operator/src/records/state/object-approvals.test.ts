@@ -69,6 +69,46 @@ describe('held objects', () => {
     expect(await exchange(held('p-3', 'a'))).toEqual([])
   })
 
+  it('a change that was made is not approved any more, also while the set stays the same', async () => {
+    const { clock, guards, exchange } = start()
+    await exchange(held('p-1', 'a', 'b'))
+    await approveInStore(guards, 'p-1', clock.now(), { mayRepeat: true })
+    expect(await exchange(held('p-1', 'a', 'b'), 'a')).toEqual(['b'])
+  })
+
+  it('keep the time since when they are held when others join them', async () => {
+    const { clock, guards, exchange } = start()
+    const startMs = clock.now()
+    await exchange(held('p-1', 'a'))
+    await clock.advance(1_000)
+    await exchange(held('p-2', 'a', 'b'))
+    expect((await guards.load('publish')).held.map(({ since }) => since - startMs)).toEqual([0, 1_000])
+  })
+
+  it('an annotation that could not be recorded is news until it is', async () => {
+    const { exchange, guards, clock } = start()
+    await exchange(held('p-1', 'a'))
+    const store = heldObjectStore(guards)
+    let isAvailable = false
+    const notices: Notice[] = []
+    const approvals = createObjectApprovals({
+      store: {
+        ...store,
+        approve: async (id, now) => (isAvailable ? store.approve(id, now) : Promise.reject(new Error('unavailable'))),
+      },
+      switches: { approvedIds: new Set(['p-1']) },
+      clock,
+      notify: (notice) => notices.push(notice),
+      isOurs: () => true,
+    })
+    await expect(approvals.takeApprovals('')).rejects.toThrow('unavailable')
+    expect(approvals.hasNews).toBe(true)
+    isAvailable = true
+    await approvals.takeApprovals('')
+    expect(approvals.hasNews).toBe(false)
+    expect(notices).toMatchObject([{ reason: 'HeldChangesApproved' }])
+  })
+
   it('an annotation that stays across a restart approves nothing a second time, and that is said', async () => {
     const first = start()
     await first.exchange(held('p-1', 'a'))

@@ -60,8 +60,10 @@ export function createObjectApprovals({ store, switches, clock, notify, isOurs }
       return processed !== switches.approvedIds
     },
     async takeApprovals(release) {
-      processed = switches.approvedIds
-      for (const id of switches.approvedIds) if (isOurs(id)) await takeId(id)
+      const ids = switches.approvedIds
+      for (const id of ids) if (isOurs(id)) await takeId(id)
+      // After they were recorded: what failed is taken again.
+      processed = ids
       if (release === '') return
       const report = await store.approveAll(release, clock.now())
       if (report === undefined) return

@@ -32,6 +32,16 @@ export class AnnotatedApprovals {
   async take(now: number, log: Logger): Promise<AnnotatedApproval[]> {
     if (!this.#isChanged) return []
     this.#isChanged = false
+    try {
+      return await this.#record(now, log)
+    } catch (error) {
+      // Not recorded: the annotations count as changed until they are.
+      this.#isChanged = true
+      throw error
+    }
+  }
+
+  async #record(now: number, log: Logger): Promise<AnnotatedApproval[]> {
     const { approvedIds, releasedNames } = this.#switches
     const approvals: AnnotatedApproval[] = []
     const release = await approveReleasesInStore(this.#store, releasedNames, now)

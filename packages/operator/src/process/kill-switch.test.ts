@@ -1,0 +1,22 @@
+import { expect, it } from 'vitest'
+import { createKillSwitch, isPausedBy } from './kill-switch.ts'
+
+it('any value of the annotation but "false" pauses: a typo must not leave writing enabled', () => {
+  const isPaused = (value: string): boolean => isPausedBy({ 'seamark.io/pause': value })
+  expect(['true', 'yes', 'True', '1', ''].map(isPaused)).toEqual([true, true, true, true, true])
+  expect([isPaused('false'), isPausedBy({}), isPausedBy(undefined)]).toEqual([false, false, false])
+})
+
+it('writing resumes when every reason to pause is removed, and listeners hear of the change only', () => {
+  const heard: boolean[] = []
+  const killSwitch = createKillSwitch('flag')
+  const unsubscribe = killSwitch.subscribe((isPaused) => heard.push(isPaused))
+  killSwitch.set('annotation', true)
+  killSwitch.set('flag', false)
+  expect([killSwitch.isPaused, heard]).toEqual([true, []])
+  killSwitch.set('annotation', false)
+  expect([killSwitch.isPaused, heard]).toEqual([false, [false]])
+  unsubscribe()
+  killSwitch.set('annotation', true)
+  expect(heard).toEqual([false])
+})
