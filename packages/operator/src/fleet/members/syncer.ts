@@ -199,7 +199,7 @@ class Syncer {
       // With finalizers of others it is still there: the watch reports when it is gone.
       if ((await ctx.client.find(kind, keyOf(manifest))) !== undefined) return
     }
-    for (const { kind, key: unused } of this.#secrets?.unusedBy(leaf) ?? []) {
+    for (const { kind, key: unused } of (await this.#secrets?.unusedBy(leaf, ctx.signal)) ?? []) {
       const live = await ctx.client.find(kind, unused)
       if (live !== undefined && isOurs(live, hubId)) await deleteExactly(ctx.client, kind, live)
     }

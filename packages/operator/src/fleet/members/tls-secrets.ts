@@ -41,17 +41,24 @@ export class TlsSecrets {
     })
   }
 
-  /** Secrets of a removed leaf that no other leaf of its cluster names. */
-  unusedBy(leaf: Immutable<LeafIngress>): { readonly kind: Kind; readonly key: string }[] {
+  /**
+   * Secrets of a removed leaf that no other leaf of its cluster names. The leaves are read from the server, because a cache may
+   * come from a list that was short.
+   */
+  async unusedBy(
+    leaf: Immutable<LeafIngress>,
+    signal: AbortSignal,
+  ): Promise<{ readonly kind: Kind; readonly key: string }[]> {
     const { namespace = '' } = leaf.metadata
-    const others = this.#leavesIn(namespace).filter(
+    const names = secretNames(leaf)
+    if (names.length === 0) return []
+    const { items } = await this.#manager.client.list(LeafIngress, { namespace, signal })
+    const others = items.filter(
       (other) =>
         other.spec.cluster === leaf.spec.cluster && keyOf(other) !== keyOf(leaf) && other.status?.phase !== 'Drained',
     )
     const used = new Set(others.flatMap(secretNames))
-    return secretNames(leaf)
-      .filter((name) => !used.has(name))
-      .map((name) => ({ kind: Secret, key: `${namespace}/${name}` }))
+    return names.filter((name) => !used.has(name)).map((name) => ({ kind: Secret, key: `${namespace}/${name}` }))
   }
 
   #leavesIn(namespace: string | undefined): readonly Immutable<LeafIngress>[] {

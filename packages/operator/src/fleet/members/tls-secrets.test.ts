@@ -1,0 +1,57 @@
+import { Secret } from '@seamark/kube'
+import { memoryCluster } from '@seamark/kube/testing'
+import { expect, it } from 'vitest'
+import { LeafIngress } from '../../api/leaf-ingress.ts'
+import { SYNC_LABEL } from '../names.ts'
+import { TlsSecrets } from './tls-secrets.ts'
+
+function leafOf(name: string, cluster: string, phase: 'Active' | 'Drained' = 'Active'): LeafIngress {
+  const ingress = { apiVersion: 'v1', kind: 'Ingress', metadata: { name }, spec: { tls: [{ secretName: 'cert' }] } }
+  return {
+    metadata: { namespace: 'shop', name, uid: `uid-${name}` },
+    spec: { cluster, lifecycle: 'Active', specHash: '', manifests: [ingress] },
+    status: { phase },
+  } as unknown as LeafIngress
+}
+
+function hubWith(secret: Partial<Secret>, ...leaves: LeafIngress[]): TlsSecrets {
+  const hub = memoryCluster()
+  const metadata = { namespace: 'shop', name: 'cert', labels: { [SYNC_LABEL]: 'true' } }
+  hub.put(Secret, { metadata, type: 'kubernetes.io/tls', ...secret })
+  for (const leaf of leaves) hub.put(LeafIngress, leaf)
+  return new TlsSecrets({ cluster: hub, client: hub.client } as never, () => undefined)
+}
+
+it.each([
+  { others: 'no other leaf', leaves: [], isUnused: true },
+  { others: 'a leaf of the same cluster', leaves: [leafOf('b', 'eu1')], isUnused: false },
+  { others: 'a leaf of another cluster', leaves: [leafOf('b', 'us1')], isUnused: true },
+  { others: 'a drained leaf of the same cluster', leaves: [leafOf('b', 'eu1', 'Drained')], isUnused: true },
+])('a copy that $others names is deleted with its leaf: $isUnused', async ({ leaves, isUnused }) => {
+  const leaf = leafOf('a', 'eu1')
+  const unused = await hubWith({}, leaf, ...leaves).unusedBy(leaf, AbortSignal.timeout(10_000))
+  expect(unused.map(({ key }) => key)).toEqual(isUnused ? ['shop/cert'] : [])
+})
+
+it('a copy is kept for a leaf that the cache has lost', async () => {
+  const leaf = leafOf('a', 'eu1')
+  const hub = memoryCluster()
+  hub.put(LeafIngress, leafOf('b', 'eu1'))
+  const secrets = new TlsSecrets({ cluster: memoryCluster(), client: hub.client } as never, () => undefined)
+  expect(await secrets.unusedBy(leaf, AbortSignal.timeout(10_000))).toEqual([])
+})
+
+it('copies the certificate, its key and its CA, and nothing else', () => {
+  const data = { 'tls.crt': 'Yw==', 'tls.key': 'aw==', 'ca.crt': 'YQ==', password: 'cA==' }
+  const [copy] = hubWith({ data }).copiesFor(leafOf('a', 'eu1'), 'hub')
+  expect(copy).toMatchObject({ kind: 'Secret', data: { 'tls.crt': 'Yw==', 'tls.key': 'aw==', 'ca.crt': 'YQ==' } })
+  expect(JSON.stringify(copy)).not.toContain('cA==')
+})
+
+it('does not copy a Secret without the label, and reports one of another type', () => {
+  const leaf = leafOf('a', 'eu1')
+  expect(hubWith({ metadata: { namespace: 'shop', name: 'cert' } }).copiesFor(leaf, 'hub')).toEqual([])
+  expect(hubWith({ type: 'Opaque' }).copiesFor(leaf, 'hub')).toEqual([
+    'Secret shop/cert has the type Opaque; only kubernetes.io/tls is copied to clusters',
+  ])
+})
