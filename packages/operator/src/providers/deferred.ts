@@ -7,6 +7,8 @@ import type { Provider } from './provider.ts'
 
 export function deferredProvider(name: string, create: () => Promise<Provider>): Provider {
   let made: Provider | undefined
+  /** While it is being created: callers at the same time share one provider, so that each one made is closed. */
+  let creation: Promise<Provider> | undefined
   const get = (): Provider => {
     if (made === undefined) throw new ProviderError('ProviderMisconfigured', 'later', `provider ${name} is not ready`)
     return made
@@ -20,13 +22,16 @@ export function deferredProvider(name: string, create: () => Promise<Provider>):
       return made?.capabilities ?? NOTHING
     },
     async zones(signal, turn) {
-      made ??= await create()
+      made ??= await (creation ??= create().finally(() => (creation = undefined)))
       return made.zones(signal, turn)
     },
     read: async (zone, names, signal, turn) => get().read(zone, names, signal, turn),
     apply: async (zone, batch, signal) => get().apply(zone, batch, signal),
     fits: (batch) => made?.fits?.(batch) ?? true,
-    close: async () => made?.close?.(),
+    async close() {
+      made ??= await creation?.catch(() => undefined)
+      await made?.close?.()
+    },
   }
 }
 

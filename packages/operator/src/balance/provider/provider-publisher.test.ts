@@ -63,6 +63,19 @@ describe('load balancers in a zone of our own DNS server', () => {
     expect(server.findZone(ORIGIN)?.find(fqdn(NAME), 'A')).toBeUndefined()
   })
 
+  it('are published anew when they return to a name that they had before', async () => {
+    const server = await startServer()
+    const { publisher, context } = await dnsWriterFixture(embeddedProvider({ server }))
+    const { loadBalancer, settings } = loadBalancerFixture('shop')
+    const renamed = { ...loadBalancerFixture('store').settings, key: settings.key }
+    await publisher.observe(loadBalancer, settings, context)
+    await publisher.publish({ loadBalancer, settings, sets: [weighted({ '192.0.2.1': 1 })], cnames: [] }, context)
+    expect((await publisher.observe(loadBalancer, settings, context)).published).toHaveLength(1)
+    await publisher.observe(loadBalancer, renamed, context)
+    expect(server.findZone(ORIGIN)?.find(fqdn(NAME), 'A')).toBeUndefined()
+    expect((await publisher.observe(loadBalancer, settings, context)).published).toEqual([])
+  })
+
   it('change from weights to one host name in one step', async () => {
     const server = await startServer()
     const the = await publisherOn(embeddedProvider({ server }))

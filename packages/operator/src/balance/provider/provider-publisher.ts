@@ -57,6 +57,8 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
   const published = new WeakMap<Engine, Map<string, PublishedZone>>()
   /** By key of the load balancer. */
   const names = new Map<string, string>()
+  /** The load balancer that was observed last with a name: what is known of the name is forgotten with this one. */
+  const holders = new Map<string, string>()
   const cnames = new Map<string, readonly string[]>()
   const reads = new Map<string, { readonly atMs: number; readonly engine: Engine; readonly fact: PublishedFact }>()
   /** When a name was last written: what a read that began before shows of it may be older. */
@@ -87,8 +89,12 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
     cnamesOf: (name) => cnames.get(name) ?? [],
     async observe(_loadBalancer, { key, namespace, recordName }, context) {
       const before = names.get(key)
+      holders.set(recordName, key)
+      if (before !== undefined && before !== recordName) {
+        await sweeps.call(before, context.signal)
+        forgetName(before, key)
+      }
       names.set(key, recordName)
-      if (before !== undefined && before !== recordName) await sweeps.call(before, context.signal)
       const choice = registry.choose(recordName, namespace)
       if (choice.state !== 'ready') return { published: undefined, provider: choice }
       const { engine } = choice.provider
@@ -130,9 +136,7 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
       if (name === undefined) return
       await sweeps.call(name, signal)
       names.delete(key)
-      cnames.delete(name)
-      reads.delete(name)
-      writtenMs.delete(name)
+      forgetName(name, key)
     },
     async removeAll(engine, signal) {
       const owned = identity === '' ? new Set<string>() : await ownedNames(engine, identity, signal)
@@ -164,6 +168,14 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
         }
       }
     },
+  }
+
+  function forgetName(name: string, key: string): void {
+    if (holders.get(name) !== key) return
+    holders.delete(name)
+    cnames.delete(name)
+    reads.delete(name)
+    writtenMs.delete(name)
   }
 
   /** One provider that fails delays no other. */
