@@ -131,3 +131,17 @@ it('forgets an object that was not written for ten minutes, also when others wer
   note('d')
   expect(guard.size).toBe(2)
 })
+
+it('forgets a stopped object that is no longer reconciled, and none that is', async () => {
+  const { clock, guard, write, fight } = start()
+  await fight(10)
+  for (const _ of [1, 2, 3]) {
+    await clock.advance(QUIET_MS - 1)
+    expect(await guard.check(write())).toBeDefined()
+    guard.note({ ...write(), key: 'web/other' })
+    expect(guard.size).toBe(2)
+  }
+  await clock.advance(2 * QUIET_MS)
+  guard.note({ ...write(), key: 'web/other' })
+  expect(guard.size).toBe(1)
+})

@@ -29,6 +29,8 @@ export interface WriteHistory {
 }
 
 interface StoppedObject {
+  /** Monotonic time of the last decision: an object that is no longer reconciled is forgotten. */
+  readonly checkedMs: number
   /** resourceVersion of the object, and since when it has it. */
   readonly version: string
   readonly unchangedSinceMs: number
@@ -62,7 +64,7 @@ export function decideWrite(
     if (recent(history.undoneMs, nowMs).length < UNDO_LIMIT) return { state: 'go', history }
     return {
       state: 'stop',
-      history: { ...history, stopped: { version, unchangedSinceMs: nowMs } },
+      history: { ...history, stopped: { version, unchangedSinceMs: nowMs, checkedMs: nowMs } },
       afterMs: QUIET_MS,
       isNew: true,
     }
@@ -70,7 +72,12 @@ export function decideWrite(
   const unchangedSinceMs = stopped.version === version ? stopped.unchangedSinceMs : nowMs
   const afterMs = unchangedSinceMs + QUIET_MS - nowMs
   if (afterMs > 0)
-    return { state: 'stop', history: { ...history, stopped: { version, unchangedSinceMs } }, afterMs, isNew: false }
+    return {
+      state: 'stop',
+      history: { ...history, stopped: { version, unchangedSinceMs, checkedMs: nowMs } },
+      afterMs,
+      isNew: false,
+    }
   const { content: same, wroteMs } = history
   // One more undone write stops it again.
   return {
@@ -94,9 +101,13 @@ function isOther({ content: last }: WriteHistory, content: string | undefined): 
   return last !== undefined && last !== content
 }
 
-/** The history no longer affects a decision. */
+/**
+ * The history no longer affects a decision. A stopped object is decided about again within `QUIET_MS`: after twice that time
+ * it, or its source, is gone.
+ */
 export function isExpired({ wroteMs, stopped }: WriteHistory, nowMs: number): boolean {
-  return stopped === undefined && nowMs - wroteMs >= UNDO_WINDOW_MS
+  if (stopped !== undefined) return nowMs - stopped.checkedMs >= 2 * QUIET_MS
+  return nowMs - wroteMs >= UNDO_WINDOW_MS
 }
 
 function recent(times: readonly number[], nowMs: number): number[] {
