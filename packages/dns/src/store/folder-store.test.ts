@@ -67,6 +67,21 @@ describe('a folder store', () => {
     expect(addressIn((await storeOf().load())?.zone)).toBe('192.0.2.60')
   })
 
+  it('counts the journal from a replaced zone on: the next change needs no other snapshot', async () => {
+    const store = storeOf({ compactOctets: 800 })
+    let zone = EMPTY
+    await store.replace(zone)
+    // Just below the limit.
+    for (let i = 1; i <= 3; i++) zone = await write(store, zone, i)
+    await store.replace(zone)
+    const journals = () => readdirSync(join(folder, 'example.test')).filter((file) => file.startsWith('journal'))
+    const before = journals()
+    for (let i = 4; i <= 6; i++) zone = await write(store, zone, i)
+    await store.close()
+    expect(journals()).toEqual(before)
+    expect(addressIn((await storeOf().load())?.zone)).toBe('192.0.2.6')
+  })
+
   it('returns what was written, over many restarts and snapshots', async () => {
     expect(await storeOf().load()).toBeUndefined()
     let zone = EMPTY

@@ -127,6 +127,7 @@ export class FolderStore implements ZoneStore {
       const { number } = await this.#startJournal(zone.serial)
       await this.#writeSnapshot(zone)
       await this.#deleteJournals(number - 1)
+      this.#journalOctets = 0
     } catch (cause) {
       throw writeError(`zone ${this.#origin} cannot be written to ${this.#folder}`, cause)
     }

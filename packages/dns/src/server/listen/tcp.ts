@@ -13,7 +13,7 @@ import type { Answerer, Peer } from '../answer.ts'
 export interface TcpOptions {
   readonly address: string
   readonly port: number
-  readonly answerer: Answerer
+  readonly answerer: Pick<Answerer, 'answer' | 'isDeferred'>
   /** The messages of a transfer when the query asks for one, else undefined. */
   readonly transfer: (query: Buffer) => Iterable<Buffer> | undefined
   /** @default 10000 */
@@ -34,6 +34,8 @@ export interface TcpListener {
 
 /** Unsent octets at which the server stops reading from a connection. */
 const HIGH_WATER = 262_144
+/** Updates of a connection that are being stored; no more are read from it meanwhile. */
+const MAX_DEFERRED = 100
 const SWEEP_MS = 1000
 
 interface Connection {
@@ -43,6 +45,9 @@ interface Connection {
   activeAt: number
   /** The messages received so far are being answered; new ones wait. */
   isBusy: boolean
+  /** Answers that are not sent yet because the change is being stored. */
+  deferred: number
+  onDeferredSent: () => void
 }
 
 class Listener {
@@ -74,6 +79,8 @@ class Listener {
       deframer: new Deframer(),
       activeAt: performance.now(),
       isBusy: false,
+      deferred: 0,
+      onDeferredSent: () => {},
     }
     socket.setNoDelay(true)
     socket.on('error', () => socket.destroy())
@@ -114,7 +121,7 @@ class Listener {
   }
 
   /**
-   * Answers the messages received so far, in order. The socket is corked exactly once throughout, except while `#drain`
+   * Answers the messages received so far, in order. The socket is corked exactly once throughout, except while `#pause`
    * waits: pipelined answers leave in one write, and nothing stays behind when the loop ends.
    */
   async #serve(connection: Connection): Promise<void> {
@@ -137,12 +144,16 @@ class Listener {
         continue
       }
       const length = this.#options.answerer.answer(query, query.length, peer, this.#scratch, 2)
-      if (length === 0 && this.#options.answerer.isDeferred) continue
+      if (length === 0 && this.#options.answerer.isDeferred) {
+        if (connection.deferred >= MAX_DEFERRED) await this.#pause(connection, untilDeferredSent)
+        if (socket.writableLength >= HIGH_WATER) await this.#pause(connection, untilDrained)
+        continue
+      }
       isRejected = length === 0
       if (isRejected) break
       this.#scratch.writeUInt16BE(length, 0)
       socket.write(Buffer.from(this.#scratch.subarray(0, length + 2)))
-      if (socket.writableLength >= HIGH_WATER) await this.#drain(connection)
+      if (socket.writableLength >= HIGH_WATER) await this.#pause(connection, untilDrained)
     }
     socket.uncork()
     // A message that gets no answer closes the connection, after the answers before it are sent.
@@ -152,15 +163,19 @@ class Listener {
 
   /** Answers may leave in another order than the queries came in (RFC 7766 §7). */
   async #sendDeferred(connection: Connection, answer: Promise<Uint8Array | undefined>): Promise<void> {
+    connection.deferred++
     const bytes = await answer.catch((error: unknown) => {
       this.#options.onError(error instanceof Error ? error : new Error(String(error)))
       return undefined
     })
     const { socket } = connection
-    if (socket.destroyed) return
-    if (bytes === undefined) socket.destroySoon()
-    else socket.write(frame(Buffer.from(bytes)))
-    this.#touch(connection)
+    connection.deferred--
+    if (!socket.destroyed) {
+      if (bytes === undefined) socket.destroySoon()
+      else socket.write(frame(Buffer.from(bytes)))
+      this.#touch(connection)
+    }
+    connection.onDeferredSent()
   }
 
   /** Encodes messages only as fast as the peer reads them, and none for a peer that is gone. */
@@ -169,25 +184,25 @@ class Listener {
     for (const message of messages) {
       if (socket.destroyed) return
       socket.write(frame(message))
-      if (socket.writableLength >= HIGH_WATER) await this.#drain(connection)
+      if (socket.writableLength >= HIGH_WATER) await this.#pause(connection, untilDrained)
     }
   }
 
   /**
-   * Sends what is queued and waits until the kernel has taken it; the sweep closes a connection whose peer does not read.
-   * Other connections and UDP get their turn of the event loop even when the kernel takes everything at once.
+   * Sends what is queued and reads no more until the condition holds or the connection is closed; the sweep closes one whose
+   * peer does not read. Other connections and UDP get their turn of the event loop also when it holds at once.
    */
-  async #drain(connection: Connection): Promise<void> {
+  async #pause(connection: Connection, until: (connection: Connection, done: () => void) => () => void): Promise<void> {
     const { socket } = connection
     socket.pause()
     socket.uncork()
     await new Promise<void>((resolve) => {
       const done = () => {
-        socket.off('drain', done)
+        unsubscribe()
         socket.off('close', done)
         setImmediate(resolve)
       }
-      socket.on('drain', done)
+      const unsubscribe = until(connection, done)
       socket.on('close', done)
       if (socket.destroyed) done()
     })
@@ -208,6 +223,17 @@ class Listener {
   destroyAll(): void {
     for (const { socket } of this.#connections) socket.destroy()
   }
+}
+
+/** The kernel has taken what was queued. */
+function untilDrained({ socket }: Connection, done: () => void): () => void {
+  socket.on('drain', done)
+  return () => socket.off('drain', done)
+}
+
+function untilDeferredSent(connection: Connection, done: () => void): () => void {
+  connection.onDeferredSent = done
+  return () => (connection.onDeferredSent = () => {})
 }
 
 export async function listenTcp(options: TcpOptions): Promise<TcpListener> {
