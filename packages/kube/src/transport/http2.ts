@@ -40,8 +40,11 @@ export function createHttp2Transport(options: Http2Options): Transport {
     return pool
   }
 
-  async function attempt<T>(exchange: Exchange, use: (session: Session, left: Exchange) => Promise<T>): Promise<T> {
-    const startedAt = options.clock.monotonic()
+  async function attempt<T>(
+    exchange: Exchange,
+    startedAt: number,
+    use: (session: Session, left: Exchange) => Promise<T>,
+  ): Promise<T> {
     for (let sends = 1; ; sends++) {
       const left = { ...exchange, deadlineMs: exchange.deadlineMs - (options.clock.monotonic() - startedAt) }
       try {
@@ -57,15 +60,16 @@ export function createHttp2Transport(options: Http2Options): Transport {
 
   return {
     send(exchange): Promise<RawResponse> {
+      const startedAt = options.clock.monotonic()
       const session = poolOf(exchange.lane).find()
-      if (session === undefined) return attempt(exchange, (other, left) => other.send(left))
+      if (session === undefined) return attempt(exchange, startedAt, (other, left) => other.send(left))
       return session.send(exchange).catch((error: unknown) => {
         if (!(error instanceof TransportError) || error.code !== 'REFUSED') throw error
-        return attempt(exchange, (other, left) => other.send(left))
+        return attempt(exchange, startedAt, (other, left) => other.send(left))
       })
     },
     async open(exchange): Promise<OpenStream> {
-      return attempt(exchange, async (session, left) => session.open(left))
+      return attempt(exchange, options.clock.monotonic(), async (session, left) => session.open(left))
     },
     async close() {
       await Promise.all([...pools.values()].map(async (pool) => pool.close()))

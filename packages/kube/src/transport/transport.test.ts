@@ -239,6 +239,26 @@ describe('HTTP/2 sessions', () => {
     expect(peer.requests).toHaveLength(2)
   })
 
+  it('count the time until a refusal as part of the deadline', async () => {
+    const clock = fakeClock()
+    const refusals: PeerExchange[] = []
+    const peer = await peerWith((exchange) => {
+      if (exchange.index === 0) exchange.reply(200, 'connected')
+      else if (exchange.index === 1) refusals.push(exchange)
+      // The second attempt is never answered.
+      else exchange.start()
+    })
+    const transport = transportTo(peer, { clock })
+    await transport.send(get('/first'))
+    const result = transport.send(post({ deadlineMs: 10_000 })).catch((error: unknown) => error)
+    await until(() => refusals.length === 1)
+    await clock.advance(9_000)
+    refusals[0]?.reset(constants.NGHTTP2_REFUSED_STREAM)
+    await until(() => peer.requests.length === 3)
+    await clock.advance(1_001)
+    expect(await result).toMatchObject({ code: 'DEADLINE' })
+  })
+
   it('never send a create again after another kind of reset', async () => {
     const peer = await peerWith((exchange) => exchange.reset(constants.NGHTTP2_INTERNAL_ERROR))
     await expect(transportTo(peer).send(post())).rejects.toMatchObject({ code: 'RESET' })
