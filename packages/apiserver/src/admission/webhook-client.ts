@@ -15,19 +15,30 @@ export interface WebhookTarget {
   readonly caBundle: string | undefined
 }
 
+/** By CA bundle, the least recently used first. */
 const agents = new Map<string, Agent>()
+/** Bundles are rotated: the connections of those that are no longer used are closed. */
+const MAX_AGENTS = 64
 
 function agentFor(caBundle: string | undefined): Agent {
   const key = caBundle ?? ''
   let agent = agents.get(key)
   if (agent === undefined) {
-    // Limits the number of agents when bundles are rotated.
-    if (agents.size > 64) for (const old of agents.values()) old.destroy()
-    if (agents.size > 64) agents.clear()
+    const [oldest] = agents
+    if (oldest !== undefined && agents.size >= MAX_AGENTS) {
+      agents.delete(oldest[0])
+      retire(oldest[1])
+    }
     agent = new Agent({ keepAlive: true, ...(caBundle !== undefined && { ca: Buffer.from(caBundle, 'base64') }) })
-    agents.set(key, agent)
-  }
+  } else agents.delete(key)
+  agents.set(key, agent)
   return agent
+}
+
+/** Requests in flight are completed; their connections are closed afterwards, idle ones now. */
+function retire(agent: Agent): void {
+  agent.maxFreeSockets = 0
+  for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy()
 }
 
 /** The target of a clientConfig. Throws when it names a Service that this process cannot reach. */
