@@ -208,12 +208,16 @@ async function write(
     const current = new Set<string>()
     for (const finding of board.desired.findings) {
       const id = JSON.stringify(finding)
-      current.add(id)
-      if (reported.has(id)) continue
+      if (reported.has(id)) {
+        current.add(id)
+        continue
+      }
       const { kind: kindName, namespace, name } = finding.origin
       const kind = KINDS[kindName]
       const object = context.get(kind, `${namespace}/${name}`) as Obj | undefined
-      if (object !== undefined) report({ ...object, apiVersion: apiVersionOf(kind), kind: kind.kind }, finding)
+      if (object === undefined) continue
+      report({ ...object, apiVersion: apiVersionOf(kind), kind: kind.kind }, finding)
+      current.add(id)
     }
     reported.clear()
     for (const id of current) reported.add(id)
