@@ -351,4 +351,52 @@ describe('conversion webhooks', () => {
     expect(status).toBe(500)
     expect(json['message']).toContain('conversion webhook for convert.dev/v2, Kind=Thing failed: cannot')
   })
+
+  const [path, thing] = [
+    `/apis/${group}/v1/namespaces/default/things`,
+    { apiVersion: `${group}/v1`, kind: 'Thing', metadata: { name: 'a' }, spec: { old: 'x' } },
+  ]
+  const change = (changes: Json, metadata: Json = {}) => {
+    return (_path: string, request: Json): Json => {
+      const { convertedObjects, ...rest } = convert(_path, request)
+      const changed = (convertedObjects as Json[]).map((object) => ({
+        ...object,
+        ...changes,
+        metadata: { ...(object['metadata'] as Json), ...metadata },
+      }))
+      return { ...rest, convertedObjects: changed }
+    }
+  }
+
+  it.each<{ what: string; respond: typeof answer; why: string }>([
+    { what: 'of another review', respond: (_path, request) => ({ ...convert(_path, request), uid: 'x' }), why: 'uid' },
+    {
+      what: 'of fewer objects',
+      respond: () => ({ result: { status: 'Success' }, convertedObjects: [] }),
+      why: 'got 0',
+    },
+    { what: 'without conversion', respond: change({ apiVersion: `${group}/v1` }), why: 'invalid groupVersion' },
+    { what: 'of another kind', respond: change({ kind: 'Other' }), why: 'invalid kind' },
+    { what: 'with another name', respond: change({}, { name: 'b' }), why: 'must have the same name' },
+    { what: 'in another namespace', respond: change({}, { namespace: 'b' }), why: 'must have the same namespace' },
+    { what: 'with another uid', respond: change({}, { uid: 'b' }), why: 'must have the same UID' },
+  ])('a response $what is an error, and nothing is stored', async ({ respond, why }) => {
+    answer = respond
+    await define()
+    const { status, json } = await send('POST', path, thing)
+    expect([status, json['message']]).toEqual([500, expect.stringContaining(why)])
+    const list = (await (await server.fetch(path.replace('v1', 'v2'))).json()) as { items: Json[] }
+    expect(list.items).toEqual([])
+  })
+
+  it('changes labels and annotations of an object, and no other metadata', async () => {
+    const given = { labels: { a: 'b' }, finalizers: ['x.dev/y'], creationTimestamp: '2001-01-01T00:00:00Z' }
+    answer = change({}, given)
+    await define()
+    const { status, json } = await send('POST', path, thing)
+    expect(status).toBe(201)
+    const { labels, finalizers, creationTimestamp } = json['metadata'] as Json
+    expect([labels, finalizers]).toEqual([{ a: 'b' }, undefined])
+    expect(creationTimestamp).not.toBe(given.creationTimestamp)
+  })
 })

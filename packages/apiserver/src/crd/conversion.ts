@@ -48,14 +48,17 @@ export function readConverter(definition: ApiObject, resolveService: ResolveServ
       throw failed(
         `expected ${objects.length} converted objects, got ${Array.isArray(converted) ? converted.length : 0}`,
       )
-    return converted.map((object: unknown, index) => restore(object, objects[index] as ApiObject))
+    return converted.map((object: unknown, index) => {
+      const original = objects[index] as ApiObject
+      const problem = findProblem(object, original, apiVersion)
+      if (problem !== undefined) throw failed(`invalid converted object at index ${index}: ${problem}`)
+      return restore(object as ApiObject, original)
+    })
   }
 
   /** A webhook may change spec, status, labels and annotations, but no other metadata. */
-  function restore(converted: unknown, original: ApiObject): ApiObject {
-    if (!isRecord(converted) || !isRecord(converted['metadata']))
-      throw internal(`conversion webhook for ${kind} returned no object`)
-    const { labels, annotations } = converted['metadata'] as ApiObject['metadata']
+  function restore(converted: ApiObject, original: ApiObject): ApiObject {
+    const { labels, annotations } = converted.metadata
     const metadata = { ...original.metadata }
     delete metadata.labels
     delete metadata.annotations
@@ -68,4 +71,22 @@ export function readConverter(definition: ApiObject, resolveService: ResolveServ
       },
     }
   }
+}
+
+/** Why an object is not the result of a conversion, as in kube-apiserver; undefined if it is. */
+function findProblem(converted: unknown, original: ApiObject, apiVersion: string): string | undefined {
+  if (!isRecord(converted) || !isRecord(converted['metadata'])) return 'it is no object'
+  if (converted['apiVersion'] !== apiVersion)
+    return `invalid groupVersion (expected ${apiVersion}, received ${String(converted['apiVersion'])})`
+  if (converted['kind'] !== original.kind)
+    return `invalid kind (expected ${String(original.kind)}, received ${String(converted['kind'])})`
+  for (const [field, name] of [
+    ['name', 'name'],
+    ['namespace', 'namespace'],
+    ['uid', 'UID'],
+  ] as const) {
+    const [before, after] = [original.metadata[field] ?? '', converted['metadata'][field] ?? '']
+    if (before !== after) return `must have the same ${name}: ${before} != ${String(after)}`
+  }
+  return undefined
 }

@@ -249,6 +249,7 @@ describe('error responses', () => {
   it('are decode errors for a success that is not JSON', async () => {
     const { client } = await clientOn((exchange) => exchange.reply(200, '<html>'))
     await expect(client.get(ConfigMap, 'ns/a')).rejects.toBeInstanceOf(DecodeError)
+    await expect(client.find(ConfigMap, 'ns/a')).rejects.toBeInstanceOf(DecodeError)
   })
 })
 

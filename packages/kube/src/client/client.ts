@@ -230,7 +230,7 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
       const response = await rest.call(request)
       if (response.status === 404) return undefined
       if (response.status >= 300) throw errorOf(request, response)
-      return JSON.parse(response.body.toString('utf8'))
+      return read(request, response.body, (body) => JSON.parse(body.toString('utf8')))
     },
     list: async (kind, { namespace, signal, limit, maxBodyBytes, deadlineMs, ...query } = {}) => {
       return call({

@@ -175,6 +175,42 @@ describe('events', () => {
     expect(stored()).toHaveLength(0)
   })
 
+  it('are dropped beyond a thousand that wait, and sent when they are recorded again later', async () => {
+    const { cluster, clock, recorder, controller, stopped } = setUp()
+    let list: () => void = () => undefined
+    cluster.intercept = ({ verb }) => (verb === 'list' ? new Promise<void>((resolve) => (list = resolve)) : undefined)
+    const about = (index: number) => ({ ...published, regarding: { ...regarding, uid: `u${index}` } })
+    const created = () => cluster.requests.filter(({ verb }) => verb === 'create').length
+    for (let index = 0; index < 1_500; index++) recorder.record(about(index))
+    await clock.advance(0)
+    list()
+    while (created() < 1_000) await clock.advance(0)
+    await clock.advance(0)
+    expect(created()).toBe(1_000)
+    recorder.record(about(1_499))
+    await clock.advance(10_000)
+    expect(created()).toBe(1_001)
+    controller.abort()
+    await clock.advance(1_000)
+    await stopped
+  })
+
+  it('end a request that lasts longer than the time to send pending events', async () => {
+    const { cluster, clock, recorder, controller, stopped } = setUp()
+    let isAborted = false
+    cluster.intercept = async (_request, signal) => {
+      await new Promise<void>((resolve) => signal?.addEventListener('abort', () => resolve(), { once: true }))
+      isAborted = true
+    }
+    recorder.record(published)
+    await clock.advance(0)
+    controller.abort()
+    await clock.advance(1_000)
+    await stopped
+    await clock.advance(0)
+    expect(isAborted).toBe(true)
+  })
+
   it('are not sent when the fence is closed, also when it closes while earlier Events are listed', async () => {
     for (const shutsAt of ['first', 'list', 'series']) {
       let isShut = shutsAt === 'first'

@@ -217,6 +217,28 @@ describe('keyed aggregator', () => {
     expect(passes).toEqual([['x'], ['swept'], 'unsubscribed'])
   })
 
+  it('handles no change and keeps no timer once it has stopped', async () => {
+    const mapped: unknown[] = []
+    const { cluster, clock, stop } = start(
+      async () => ({ failed: ['a'], requeue: [{ keys: ['b'], after: '1h' }] }),
+      {},
+      (builder) =>
+        void builder.watches(Service, ({ object }) => {
+          mapped.push(object.metadata.name)
+          return []
+        }),
+    )
+    await clock.advance(0)
+    cluster.put(Service, service('before'))
+    await clock.advance(0)
+    expect(clock.pending).toBeGreaterThan(0)
+    await stop()
+    expect(clock.pending).toBe(0)
+    cluster.put(Service, service('after'))
+    await clock.advance(0)
+    expect(mapped).toEqual(['before'])
+  })
+
   it('runs a pass over all keys when those of a change are not known', async () => {
     const passes: unknown[] = []
     const { cluster, clock } = start(

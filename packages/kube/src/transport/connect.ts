@@ -37,7 +37,13 @@ export function createTransport(config: ClusterConfig, clock: Clock = systemCloc
       socket.on('error', () => undefined).destroy()
       throw new NoHttp2('CONNECT', `${config.server} does not support HTTP/2`, { unprocessed: true })
     }
-    return Session.open(socket, { origin: server.origin, tlsVersion: version, clock, onChange })
+    const abandon = () => socket.destroy()
+    closing.signal.addEventListener('abort', abandon, { once: true })
+    try {
+      return await Session.open(socket, { origin: server.origin, tlsVersion: version, clock, onChange })
+    } finally {
+      closing.signal.removeEventListener('abort', abandon)
+    }
   }
 
   const http1 = createHttp1Transport({ clock, origin: server.origin, tlsVersion, target })

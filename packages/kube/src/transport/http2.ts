@@ -10,6 +10,7 @@ import { TransportError } from '../errors.ts'
 import { SessionPool } from './pool.ts'
 import type { Session } from './session.ts'
 import {
+  abortedError,
   deadlineError,
   type Exchange,
   type Lane,
@@ -46,6 +47,7 @@ export function createHttp2Transport(options: Http2Options): Transport {
     use: (session: Session, left: Exchange) => Promise<T>,
   ): Promise<T> {
     for (let sends = 1; ; sends++) {
+      if (exchange.signal?.aborted === true) throw abortedError(exchange, true)
       const left = { ...exchange, deadlineMs: exchange.deadlineMs - (options.clock.monotonic() - startedAt) }
       try {
         return await withDeadline(left, exchange, options.clock, async (signal) => {
@@ -53,13 +55,15 @@ export function createHttp2Transport(options: Http2Options): Transport {
         })
       } catch (error) {
         const isRefused = error instanceof TransportError && error.code === 'REFUSED' && error.unprocessed
-        if (!isRefused || sends === MAX_SENDS || exchange.signal?.aborted === true) throw error
+        if (!isRefused || sends === MAX_SENDS) throw error
       }
     }
   }
 
   return {
     send(exchange): Promise<RawResponse> {
+      // A stream that is cancelled at once still reaches the server, which may process it.
+      if (exchange.signal?.aborted === true) return Promise.reject(abortedError(exchange, true))
       const startedAt = options.clock.monotonic()
       const session = poolOf(exchange.lane).find()
       if (session === undefined) return attempt(exchange, startedAt, (other, left) => other.send(left))
@@ -93,7 +97,6 @@ async function withDeadline<T>(
 ): Promise<T> {
   const controller = new AbortController()
   const onAbort = () => controller.abort(exchange.signal?.reason)
-  if (exchange.signal?.aborted === true) onAbort()
   exchange.signal?.addEventListener('abort', onAbort, { once: true })
   let isLate = false
   const cancel = clock.after(Math.max(0, left.deadlineMs), () => {

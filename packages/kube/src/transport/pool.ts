@@ -25,7 +25,8 @@ export class SessionPool {
   readonly #options: PoolOptions
   #sessions: Session[] = []
   #waiters: Waiter[] = []
-  #isDialling = false
+  /** The dial in progress; never rejects. */
+  #dialling: Promise<void> | undefined
   #isClosed = false
 
   constructor(options: PoolOptions) {
@@ -83,7 +84,7 @@ export class SessionPool {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#failAll(closedError())
-    await Promise.all(this.#sessions.map(async (session) => session.destroy()))
+    await Promise.all([this.#dialling, ...this.#sessions.map(async (session) => session.destroy())])
     this.#sessions = []
   }
 
@@ -94,24 +95,23 @@ export class SessionPool {
       if (session === undefined) break
       this.#waiters.shift()?.take(session)
     }
-    if (this.#waiters.length > 0 && !this.#isDialling && !this.#isClosed) this.#dial()
+    if (this.#waiters.length > 0 && this.#dialling === undefined && !this.#isClosed) this.#dial()
   }
 
   #dial(): void {
     const usable = this.#sessions.filter((session) => session.isUsable).length
     if (usable >= this.#options.maxSessions) return
-    this.#isDialling = true
-    this.#options
+    this.#dialling = this.#options
       .open(() => this.#serve())
       .then(
-        (session) => {
-          this.#isDialling = false
-          if (this.#isClosed) session.destroy().catch(() => undefined)
-          else this.#sessions.push(session)
-          this.#serve()
+        async (session) => {
+          this.#dialling = undefined
+          if (this.#isClosed) return session.destroy()
+          this.#sessions.push(session)
+          return this.#serve()
         },
         (error: unknown) => {
-          this.#isDialling = false
+          this.#dialling = undefined
           if (!this.#sessions.some((session) => session.isUsable)) this.#failAll(error)
         },
       )

@@ -1,5 +1,9 @@
+import { getEventListeners, once } from 'node:events'
 import { constants } from 'node:http2'
+import type { AddressInfo, Socket } from 'node:net'
+import { createServer } from 'node:tls'
 import { afterEach, describe, expect, it } from 'vitest'
+import { createAuthority } from '../certificates.ts'
 import { systemClock, type Clock } from '../clock.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import { refreshingCredentials, staticCredentials } from '../config/credentials.ts'
@@ -18,7 +22,10 @@ async function peerWith(script: PeerOptions['script'], options: Partial<PeerOpti
   return peer
 }
 
-function transportTo(peer: Peer, given: Partial<ClusterConfig> & { clock?: Clock } = {}): Transport {
+function transportTo(
+  peer: Pick<Peer, 'url' | 'caPem'>,
+  given: Partial<ClusterConfig> & { clock?: Clock } = {},
+): Transport {
   const { clock = systemClock, ...config } = given
   const transport = createTransport(
     {
@@ -32,6 +39,36 @@ function transportTo(peer: Peer, given: Partial<ClusterConfig> & { clock?: Clock
   )
   cleanups.push(async () => transport.close())
   return transport
+}
+
+interface SilentServer {
+  readonly url: string
+  readonly caPem: string
+  readonly sockets: ReadonlySet<Socket>
+}
+
+/** Negotiates HTTP/2 and then sends nothing. */
+async function startSilentServer(): Promise<SilentServer> {
+  const authority = await createAuthority({ commonName: 'silent-ca' })
+  const { certPem: cert, keyPem: key } = await authority.issue({
+    commonName: 'silent',
+    ipAddresses: ['127.0.0.1'],
+    usages: 'server',
+  })
+  const sockets = new Set<Socket>()
+  const server = createServer({ cert, key, ALPNProtocols: ['h2'] }, (socket) => {
+    sockets.add(socket)
+    socket.on('error', () => undefined).once('close', () => sockets.delete(socket))
+    socket.resume()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  cleanups.push(async () => {
+    for (const socket of sockets) socket.destroy()
+    await new Promise<void>((resolve) => server.close(() => resolve()))
+  })
+  const { port } = server.address() as AddressInfo
+  return { url: `https://127.0.0.1:${port}`, caPem: authority.certPem, sockets }
 }
 
 const get = (path = '/', more: Partial<Exchange> = {}): Exchange => ({
@@ -85,6 +122,18 @@ describe.each([
     })
   })
 
+  it('sends nothing for a caller that has aborted already', async () => {
+    const peer = await peerWith((exchange) => exchange.reply(200, 'ok'), { protocol, secure })
+    const transport = transportTo(peer)
+    const aborted = { method: 'DELETE', signal: AbortSignal.abort() }
+    for (const path of ['/without-connection', '/with-connection']) {
+      await expect(transport.send(get(path, aborted))).rejects.toMatchObject({ code: 'ABORTED' })
+      await expect(transport.open(get(path, aborted))).rejects.toMatchObject({ code: 'ABORTED' })
+      await transport.send(get('/connect'))
+    }
+    expect(peer.requests).toEqual(['GET /connect', 'GET /connect'])
+  })
+
   it('reads no more of a body than maxBodyBytes', async () => {
     const peer = await peerWith((exchange) => exchange.reply(200, 'x'.repeat(100_000)), { protocol, secure })
     await expect(transportTo(peer).send(get('/', { maxBodyBytes: 1000 }))).rejects.toMatchObject({
@@ -135,6 +184,39 @@ describe.each([
       { status: 200, isClean: true },
       { status: 200, isClean: false },
     ])
+  })
+
+  it('leaves no listener on the signal of its caller', async () => {
+    const open: PeerExchange[] = []
+    const peer = await peerWith(
+      (exchange) => {
+        if (exchange.path !== '/stream') return exchange.reply(200, 'ok')
+        exchange.write('first')
+        open.push(exchange)
+      },
+      { protocol, secure },
+    )
+    const transport = transportTo(peer)
+    const { signal } = new AbortController()
+    for (const path of ['/connect', '/connected']) await transport.send(get(path, { signal }))
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+    const { body } = await transport.open(get('/stream', { signal }))
+    expect(getEventListeners(signal, 'abort').length).toBeGreaterThan(0)
+    open[0]?.end()
+    const closed = once(body, 'close')
+    body.resume()
+    await closed
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+  })
+
+  it('ends a stream when the caller aborts', async () => {
+    const peer = await peerWith((exchange) => exchange.write('first'), { protocol, secure })
+    const controller = new AbortController()
+    const { body } = await transportTo(peer).open(get('/', { signal: controller.signal }))
+    const closed = new Promise<void>((resolve) => body.on('error', () => undefined).once('close', () => resolve()))
+    controller.abort()
+    await closed
+    expect(body.destroyed).toBe(true)
   })
 
   it('closes every connection, and fails open requests', async () => {
@@ -383,6 +465,61 @@ describe('HTTP/2 sessions', () => {
       transportTo(peer, { credentials: staticCredentials({}, { ca: peer.caPem, serverName }) })
     expect((await named('peer.test').send(get())).status).toBe(200)
     await expect(named('other.test').send(get())).rejects.toMatchObject({ code: 'CONNECT' })
+  })
+
+  it('end a connection without SETTINGS after ten seconds, and when the client closes', async () => {
+    const clock = fakeClock()
+    const silent = await startSilentServer()
+    const transport = transportTo(silent, { clock })
+    const first = transport.send(get('/', { deadlineMs: 60_000 })).catch((error: unknown) => error)
+    await until(() => silent.sockets.size === 1 && clock.pending >= 3)
+    await clock.advance(10_000)
+    expect(await first).toMatchObject({ code: 'CONNECT', unprocessed: true })
+    await until(() => silent.sockets.size === 0)
+    const second = transport.send(get('/', { deadlineMs: 60_000 })).catch((error: unknown) => error)
+    await until(() => silent.sockets.size === 1)
+    await transport.close()
+    expect(await second).toMatchObject({ code: 'CLOSED' })
+    await until(() => silent.sockets.size === 0)
+    expect(clock.pending).toBe(0)
+  })
+
+  it('serve the queue with the connections left when no further one can be opened', async () => {
+    const open: PeerExchange[] = []
+    const peer = await peerWith((exchange) => void open.push(exchange), { maxConcurrentStreams: 1 })
+    let dials = 0
+    const transport = transportTo(peer, { guard: () => (dials++ === 0 ? undefined : 'no further connection') })
+    const first = transport.send(get('/first'))
+    await until(() => open.length === 1)
+    const second = transport.send(get('/second'))
+    await until(() => dials === 2)
+    // The dial has failed when a request on another lane, which dials later, has failed, too.
+    await expect(transport.send(get('/lease', { lane: 'lease' }))).rejects.toThrow('no further connection')
+    open[0]?.reply(200, 'ok')
+    expect((await first).status).toBe(200)
+    await until(() => open.length === 2)
+    open[1]?.reply(200, 'ok')
+    expect((await second).status).toBe(200)
+  })
+
+  it('leave no request in the queue that was aborted there', async () => {
+    const open: PeerExchange[] = []
+    const peer = await peerWith((exchange) => void open.push(exchange), { maxConcurrentStreams: 1 })
+    const transport = transportTo(peer)
+    const first = transport.send(get('/first', { lane: 'lease' }))
+    await until(() => open.length === 1)
+    const abort = new AbortController()
+    const queued = transport.send(get('/queued', { lane: 'lease', signal: abort.signal }))
+    const last = transport.send(get('/last', { lane: 'lease' }))
+    abort.abort()
+    await expect(queued).rejects.toMatchObject({ code: 'ABORTED', unprocessed: true })
+    open[0]?.reply(200, 'ok')
+    await first
+    await until(() => open.length === 2)
+    open[1]?.reply(200, 'ok')
+    await last
+    expect(peer.requests).toEqual(['GET /first', 'GET /last'])
+    expect(peer.connections).toBe(1)
   })
 
   it('open no connection to an address that the guard rejects', async () => {

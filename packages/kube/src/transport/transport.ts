@@ -61,8 +61,10 @@ export function deadlineError(exchange: Exchange): TransportError {
   return new TransportError('DEADLINE', `${whatOf(exchange)}: no answer within ${Math.round(exchange.deadlineMs)} ms`)
 }
 
-export function abortedError(exchange: Exchange): TransportError {
-  return new TransportError('ABORTED', `${whatOf(exchange)}: aborted by the caller`, { cause: exchange.signal?.reason })
+/** @param unprocessed nothing was sent */
+export function abortedError(exchange: Exchange, unprocessed = false): TransportError {
+  const message = `${whatOf(exchange)}: aborted by the caller`
+  return new TransportError('ABORTED', message, { cause: exchange.signal?.reason, unprocessed })
 }
 
 export function tooLargeError(exchange: Exchange): TransportError {
