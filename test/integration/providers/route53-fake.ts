@@ -68,7 +68,8 @@ const stored = (name: string): string =>
     /[^a-z0-9\-_.\\]/g,
     (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`,
   )
-const order = (name: string) => name.split('.').toReversed().join('.')
+/** As documented: reversed labels with a final dot, so `web-2` precedes `web`. */
+const order = (name: string) => `${name.replace(/\.$/, '').split('.').toReversed().join('.')}.`
 const keyOf = (set: FakeSet) => `${set.name}|${set.type}|${set.setIdentifier ?? ''}`
 const compare = (a: FakeSet, b: FakeSet) => {
   const [x, y] = [

@@ -121,6 +121,19 @@ describe('Route 53', () => {
     fake.zones.get('Z1')?.sets.clear()
   })
 
+  it('reads a name and another one that continues it with a hyphen, which Route 53 sorts before it', async () => {
+    const sets = ['web', 'web-2', 'zzz'].map((label) => ({
+      name: `${label}.${ZONE}`,
+      type: 'A',
+      ttl: 60,
+      values: ['192.0.2.1'],
+    }))
+    for (const set of sets) fake.zones.get('Z1')?.sets.set(`${set.name}|A|`, set)
+    const found = await provider.read(zone, new Set(sets.map(({ name }) => name)), signal)
+    expect(found.map(({ name }) => name).toSorted()).toEqual(sets.map(({ name }) => name).toSorted())
+    fake.zones.get('Z1')?.sets.clear()
+  })
+
   it.each([`many.${ZONE}`, `*.${ZONE}`])('reads every routed set of %s, also beyond the first page', async (name) => {
     const table = fake.zones.get('Z1')
     for (let index = 0; index < 650; index++) {

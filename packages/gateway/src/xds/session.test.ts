@@ -212,6 +212,20 @@ describe.each(['delta', 'state-of-the-world'] as const)('a session, %s', (varian
     expect(fixture.take()).toEqual([variant === 'delta' ? 'cluster -a' : 'cluster'])
   })
 
+  it('delays the removal of a cluster from the last time that it went, also when it came back meanwhile', async () => {
+    const fixture = connected(variant, { removalDelayMs: 5_000 })
+    const without = { ...BASE, cluster: [], endpoints: [] }
+    fixture.publish(without)
+    await fixture.clock.advance(2_000)
+    fixture.publish(BASE)
+    await fixture.clock.advance(2_000)
+    fixture.publish(without)
+    await fixture.clock.advance(4_999)
+    expect(fixture.take()).toEqual([])
+    await fixture.clock.advance(5_000)
+    expect(fixture.take()).toEqual([variant === 'delta' ? 'cluster -a' : 'cluster'])
+  })
+
   it('reports a rejection by the names in its message, and sends the next version only', () => {
     const fixture = connected(variant)
     fixture.publish({ ...BASE, cluster: [cluster('a'), cluster('bad'), cluster('good')] })

@@ -108,6 +108,8 @@ export class Session {
   #cancelGate: (() => void) | undefined
   /** Clusters that may be removed now. */
   #removable: ReadonlySet<string> = new Set()
+  /** Clusters that were absent for the whole delay so far. */
+  #leaving: ReadonlySet<string> = new Set()
   #cancelRemoval: (() => void) | undefined
   #isClosed = false
 
@@ -319,11 +321,14 @@ export class Session {
     const gone = cluster.isWildcard ? [...cluster.known.keys()].filter((name) => !all.has(name)) : []
     // A cluster that was removed, or came back, has to wait again the next time.
     if (this.#removable.size > 0) this.#removable = new Set(gone.filter((name) => this.#removable.has(name)))
+    if (this.#leaving.size > 0) this.#leaving = new Set(gone.filter((name) => this.#leaving.has(name)))
     if (gone.length === 0 || this.#cancelRemoval !== undefined) return
     if (!this.#isSettled('listener') || !this.#isSettled('route')) return
+    this.#leaving = new Set(gone)
     this.#cancelRemoval = this.#deps.clock.after(this.#removalDelayMs, () => {
       this.#cancelRemoval = undefined
-      this.#removable = new Set(gone)
+      this.#removable = this.#leaving
+      this.#leaving = new Set()
       this.pump()
     })
   }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createKillSwitch, isPausedBy } from './kill-switch.ts'
+import { createKillSwitch, isPausedBy, pausedUnless, pausedUntil } from './kill-switch.ts'
 
 it('any value of the annotation but "false" pauses: a typo must not leave writing enabled', () => {
   const isPaused = (value: string): boolean => isPausedBy({ 'seamark.io/pause': value })
@@ -19,4 +19,31 @@ it('writing resumes when every reason to pause is removed, and listeners hear of
   unsubscribe()
   killSwitch.set('annotation', true)
   expect(heard).toEqual([false])
+})
+
+it('is on until the check before the first write is done, and listeners hear when writing may begin', async () => {
+  const heard: boolean[] = []
+  let finish: () => void = () => undefined
+  const killSwitch = createKillSwitch()
+  const gated = pausedUntil(killSwitch, new Promise((resolve) => (finish = resolve)))
+  gated.subscribe((isPaused) => heard.push(isPaused))
+  killSwitch.set('annotation', true)
+  killSwitch.set('annotation', false)
+  expect([gated.isPaused, heard]).toEqual([true, []])
+  finish()
+  await Promise.resolve()
+  expect([gated.isPaused, heard]).toEqual([false, [false]])
+  killSwitch.set('annotation', true)
+  expect([gated.isPaused, heard]).toEqual([true, [false, true]])
+})
+
+it('is on while writing is not allowed for another reason', () => {
+  let mayWrite = false
+  const killSwitch = createKillSwitch()
+  const gated = pausedUnless(killSwitch, () => mayWrite)
+  expect(gated.isPaused).toBe(true)
+  mayWrite = true
+  expect(gated.isPaused).toBe(false)
+  killSwitch.set('annotation', true)
+  expect(gated.isPaused).toBe(true)
 })

@@ -62,3 +62,16 @@ it('nothing may be written before the object is known', async () => {
   await ready
   expect(killSwitch.isPaused).toBe(false)
 })
+
+it('a pause that is set while the absence of the object is being confirmed is not lifted by the older answer', async () => {
+  const { cache, server, killSwitch, clock, switches } = watched(true, false)
+  await switches.ready(signal)
+  server.intercept = fail
+  cache.remove(ConfigMap, KEY)
+  await clock.advance(500)
+  cache.put(ConfigMap, paused)
+  await clock.advance(100)
+  server.intercept = undefined
+  await clock.advance(3_000)
+  expect(killSwitch.isPaused).toBe(true)
+})

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { createGzip } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
 import { MAX_REQUESTED_WAIT_MS } from '@seamark/kube/testing/parts'
-import { callHttp } from './http-call.ts'
+import { callHttp, failureOf } from './http-call.ts'
 
 let server: Server | undefined
 
@@ -80,5 +80,37 @@ describe('a response of a provider', () => {
       response.end()
     })
     expect(answer.retryAfterMs).toBe(retryAfterMs)
+  })
+})
+
+describe('a failed call of a provider', () => {
+  it('follows no redirection: its headers contain credentials', async () => {
+    const paths: string[] = []
+    server = createServer((request, response) => {
+      paths.push(request.url ?? '')
+      response.writeHead(302, { location: '/elsewhere' }).end()
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/records?token=canary`)
+    const { signal } = new AbortController()
+    const error: unknown = await callHttp({ method: 'GET', url, signal, fetch: globalThis.fetch }).catch(
+      (reason: unknown) => reason,
+    )
+    expect(error).toMatchObject({ code: 'ProviderUnavailable', outcome: 'later' })
+    expect((error as Error).message).not.toContain('canary')
+    expect(paths).toEqual(['/records?token=canary'])
+  })
+
+  it.each([
+    [500, true, 'unknown', undefined],
+    [502, true, 'unknown', undefined],
+    [500, false, 'later', undefined],
+    [503, true, 'later', 2000],
+    [429, true, 'later', 2000],
+    [400, true, 'rejected', undefined],
+  ] as const)('with status %s, a write: %s, has the outcome %s', (status, isWrite, outcome, retryAfterMs) => {
+    const answer = { status, contentType: '', text: '', retryAfterMs: 2000 }
+    expect(failureOf(answer, 'PATCH /zones', isWrite, '')).toMatchObject({ outcome, retryAfterMs })
   })
 })

@@ -128,3 +128,39 @@ describe("the planner on a zone with the original's ownership records", () => {
     expect(await the.zone()).toEqual(before)
   })
 })
+
+describe("a zone with the original's ownership records", () => {
+  const zone = { id: ZONE, name: ZONE }
+  const open = (...sets: RRset[]) => {
+    const memory = memoryProvider({ name: 'memory', zones: [ZONE] })
+    for (const set of sets) memory.put(ZONE, set)
+    return { memory, provider: withOriginalOwnership(memory, { identity: 'GardenRing', cnamesOf: () => [] }) }
+  }
+  const find = (sets: readonly RRset[], name: string) => sets.find((set) => set.name === name && set.type === 'TXT')
+
+  it('writes nothing when the ownership record is not as it was read', async () => {
+    const { memory, provider } = open(a('192.0.2.1'), marker())
+    const seen = find(await provider.read(zone, 'all', signal), `_seamark-a.${NAME}`)
+    expect(seen).toBeDefined()
+    memory.put(ZONE, marker('Other'))
+    const deletion = [
+      { from: a('192.0.2.1'), to: undefined },
+      { from: seen, to: undefined },
+    ]
+    await expect(provider.apply(zone, deletion, signal)).rejects.toMatchObject({ code: 'BaseMoved', outcome: 'moved' })
+    expect(memory.dump(ZONE)).toHaveLength(2)
+  })
+
+  it('shows a TXT record at the name that is not an owner of ours as the record that it is', async () => {
+    const { provider } = open(a('192.0.2.1'), txt(NAME, '"verification-code"'))
+    const sets = await provider.read(zone, 'all', signal)
+    expect(sets.map(({ name, type }) => `${name} ${type}`)).toEqual([`${NAME} A`, `${NAME} TXT`])
+  })
+
+  it('shows its owner beside a marker that another manager wrote there', async () => {
+    const other = txt(`_seamark-a.${NAME}`, '"v=seamark1,owner=prod,cluster=c,source=s,plan=1"')
+    const { provider } = open(a('192.0.2.1'), marker(), other)
+    const values = find(await provider.read(zone, 'all', signal), `_seamark-a.${NAME}`)?.values ?? []
+    expect(values.map((value) => /owner=(\w+)/.exec(value)?.[1] ?? '').toSorted()).toEqual(['GardenRing', 'prod'])
+  })
+})

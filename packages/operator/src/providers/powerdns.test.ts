@@ -45,3 +45,48 @@ describe('reading names from PowerDNS', () => {
     expect(log).toHaveLength(5)
   })
 })
+
+describe('PowerDNS', () => {
+  const answering = (status: number, body: unknown, zones?: readonly string[]) => {
+    const paths: string[] = []
+    const fetch: typeof globalThis.fetch = async (input) => {
+      paths.push(new URL(String(input)).search)
+      return new Response(JSON.stringify(body), { status })
+    }
+    const options = { name: 'pdns', url: 'http://127.0.0.1:1', apiKey: 'k', fetch }
+    return { paths, provider: powerdnsProvider({ ...options, ...(zones !== undefined && { zones }) }) }
+  }
+  const setOf = (label: string, disabled = false) => ({
+    name: `${label}.${ZONE}`,
+    type: 'A',
+    ttl: 60,
+    records: [{ content: '192.0.2.1' }, { content: '192.0.2.2', disabled }],
+  })
+
+  it('that ignores the name in a request is asked once for the whole zone', async () => {
+    const { paths, provider } = answering(200, { rrsets: ['w', 'x', 'y', 'z'].map((label) => setOf(label)) })
+    const names = new Set([`x.${ZONE}`, `y.${ZONE}`])
+    for (const queries of [[`?rrset_name=${encodeURIComponent(`x.${ZONE}`)}`], ['']]) {
+      expect((await provider.read(zone, names, signal)).map(({ name }) => name)).toEqual([...names])
+      expect(paths.splice(0)).toEqual(queries)
+    }
+  })
+
+  it('shows a set with disabled records as one that is never changed', async () => {
+    const { provider } = answering(200, { rrsets: [setOf('x', true), setOf('y')] })
+    const found = await provider.read(zone, 'all', signal)
+    expect(found.map(({ opaque }) => opaque)).toEqual(['disabled records', undefined])
+  })
+
+  it('serves only the configured zones', async () => {
+    const all = ['a.test.', 'b.test.'].map((name) => ({ id: name, name }))
+    expect(await answering(200, all, ['b.test.']).provider.zones(signal)).toEqual([all[1]])
+    expect(await answering(200, all).provider.zones(signal)).toEqual(all)
+  })
+
+  it('that fails during a change may have made it', async () => {
+    const to = { name: `x.${ZONE}`, type: 'A', ttl: 60, values: ['192.0.2.1'] }
+    const change = answering(500, { error: 'backend' }).provider.apply(zone, [{ from: undefined, to }], signal)
+    await expect(change).rejects.toMatchObject({ code: 'ProviderUnavailable', outcome: 'unknown' })
+  })
+})

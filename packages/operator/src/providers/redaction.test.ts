@@ -72,3 +72,10 @@ it.each([
   expect(error?.issues[0]?.message).toContain('has a user name or password')
   expect(JSON.stringify(error?.issues)).not.toContain('canary')
 })
+
+it('a provider with secrets is closed', async () => {
+  let closes = 0
+  const memory = { ...memoryProvider({ zones: ['a.test.'] }), close: async () => void closes++ }
+  await redactingProvider(memory, [SECRET]).close?.()
+  expect(closes).toBe(1)
+})

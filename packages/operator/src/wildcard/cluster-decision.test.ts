@@ -79,5 +79,13 @@ describe('the wildcard of a cluster', () => {
     expect(reasonsOf({ refusal })).toEqual(['keep', ['192.0.2.1'], ['KubeconfigRefused']])
     const foreign = { ...endpoint(), metadata: { name: 'fra1-wildcard', namespace: 'manager' } }
     expect(reasonsOf({ live: foreign })).toEqual(['keep', ['192.0.2.1'], ['ForeignObject']])
+    // Of an earlier Secret with the same name: it is about to be collected with that Secret.
+    const earlier = wildcardEndpoint(
+      { ...owner, secret: { name: 'fra1', uid: 'uid-earlier' } },
+      '*.fra1.example.com',
+      { v4: ['192.0.2.1'], v6: [] },
+      options,
+    )
+    expect(reasonsOf({ live: earlier })).toEqual(['keep', ['192.0.2.1'], ['ForeignObject']])
   })
 })

@@ -75,9 +75,9 @@ describe('targets of a wildcard', () => {
     const decision = decide(nodes, { published, lostSince, nowMs: 60_000 })
     expect(decision.action).toEqual({ state: 'keep' })
     expect(decision.findings.map((finding) => finding.reason)).toEqual(['NoReadyNodes'])
-    expect(decide(nodes, { published, lostSince, nowMs: 60_000 }, { onEmpty: 'delete' }).action).toEqual({
-      state: 'delete',
-    })
+    expect(decision.needsConfirmation).toBe(false)
+    const deletion = decide(nodes, { published, lostSince, nowMs: 60_000 }, { onEmpty: 'delete' })
+    expect(deletion).toMatchObject({ action: { state: 'delete' }, needsConfirmation: true })
   })
 
   it('an empty list of nodes keeps the targets; a cluster that never had one gets nothing', () => {

@@ -29,7 +29,7 @@ export interface WildcardDecision {
   readonly lostSince: ReadonlyMap<string, number>
   /** Decide again at this time even if nothing changes. */
   readonly againAtMs?: number
-  /** More than 30 % and more than 5 targets leave at once: list the nodes afresh before writing. */
+  /** More than 30 % and more than 5 targets leave at once, or the record is deleted: list the nodes afresh before writing. */
   readonly needsConfirmation: boolean
   readonly findings: readonly Finding[]
 }
@@ -116,7 +116,8 @@ function coalesce(
 ): WildcardDecision {
   const base = { lostSince, findings, needsConfirmation: false }
   const again = (at: number | undefined): { againAtMs?: number } => (at === undefined ? {} : { againAtMs: at })
-  if (action.state !== 'publish') return { ...base, action, ...again(next) }
+  if (action.state !== 'publish')
+    return { ...base, action, needsConfirmation: action.state === 'delete', ...again(next) }
   const targets = new Set([...action.v4, ...action.v6])
   const gone = facts.published.filter((target) => !targets.has(target)).length
   const isSame = gone === 0 && targets.size === facts.published.length

@@ -47,7 +47,7 @@ function quoteOctal(octets: string): string {
   return `${out}"`
 }
 
-/** Route 53 sorts names by their labels from the right. */
+/** Route 53 sorts names by their labels from the right, with a final dot: `web-2` precedes `web`. */
 export function route53Order(name: string): string {
-  return name.split('.').toReversed().join('.')
+  return `${name.replace(/\.$/, '').split('.').toReversed().join('.')}.`
 }

@@ -2,7 +2,8 @@
  * Serves one of our providers to ExternalDNS through its webhook protocol.
  *
  * ExternalDNS has its own plan and registry, so no guards apply here. The server accepts only names of the served zones
- * and bodies of bounded size, processes one request of changes at a time, and compares before each write. Large requests
+ * and bodies of bounded size, processes one request of changes at a time, compares before each write, and never changes a
+ * set that the protocol cannot represent (an alias, a routing policy, a key of another writer). Large requests
  * are processed in slices, so that other requests are answered meanwhile.
  *
  * The protocol has no authentication. The server listens on loopback by default, and a web page in a browser of the same
@@ -113,25 +114,49 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     await collect(changes.create, 'to')
     await collect(changes.updateNew, 'to')
     await collect(changes.delete, 'from')
-    for (const [zone, list] of byZone) await applyToZone(zone, list)
+    const opaque: string[] = []
+    for (const [zone, list] of byZone) opaque.push(...(await applyToZone(zone, list)))
+    if (opaque.length > 0)
+      throw new ProviderError(
+        'BaseMoved',
+        'moved',
+        `not changed: ${opaque.slice(0, 10).join(', ')}; remove it from the zone, or exclude the name in ExternalDNS`,
+      )
   }
-  const applyToZone = async (zone: ProviderZone, list: readonly RequestedChange[]): Promise<void> => {
+  /** Returns the sets that must not be changed. */
+  const applyToZone = async (zone: ProviderZone, list: readonly RequestedChange[]): Promise<string[]> => {
     const names = new Set(list.map(({ from, to }) => (to ?? from)?.name ?? ''))
     const present = new Map((await provider.read(zone, names, stopping.signal)).map((set) => [setKey(set), set]))
     const batch: SetChange[] = []
+    const opaque: string[] = []
     for (const { from, to } of list) {
       const subject = to ?? from
       const there = subject === undefined ? undefined : present.get(setKey(subject))
-      if (to !== undefined) batch.push({ from: there, to })
+      if (there?.opaque !== undefined) opaque.push(`${setKey(there)} is ${there.opaque}`)
+      else if (to !== undefined) batch.push({ from: there, to })
       // A delete contains the expected values; a set with other values is not the intended one.
       else if (there !== undefined && from !== undefined && sameValues(there.values, from.values))
         batch.push({ from: there, to: undefined })
     }
-    const size = provider.capabilities.isAtomic ? provider.capabilities.maxChanges : 1
-    for (let at = 0; at < batch.length; at += size) {
-      await provider.apply(zone, batch.slice(at, at + size), stopping.signal)
-      if (at % SLICE < size) await setImmediate()
+    let processed = 0
+    for (let at = 0; at < batch.length;) {
+      const part = firstPart(batch, at)
+      await provider.apply(zone, part, stopping.signal)
+      at += part.length
+      processed += part.length
+      if (processed >= SLICE) {
+        processed = 0
+        await setImmediate()
+      }
     }
+    return opaque
+  }
+  /** As many changes from `at` on as the provider accepts in one call. */
+  const firstPart = (batch: readonly SetChange[], at: number): readonly SetChange[] => {
+    const { isAtomic, maxChanges } = provider.capabilities
+    let part = batch.slice(at, at + (isAtomic ? maxChanges : 1))
+    while (part.length > 1 && provider.fits?.(part) === false) part = part.slice(0, Math.ceil(part.length / 2))
+    return part
   }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {

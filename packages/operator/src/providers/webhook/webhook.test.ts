@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { CONFORMANCE } from '../conformance.ts'
+import type { SetChange } from '../../rrset/set-change.ts'
 import { type MemoryProvider, memoryProvider } from '../memory.ts'
 import { webhookProvider } from './webhook.ts'
 import { MEDIA_TYPE } from './webhook-endpoint.ts'
@@ -141,6 +142,57 @@ describe('the webhook protocol between our client and our server', () => {
   it('does not change sets that the protocol cannot represent', async () => {
     memory.put(ZONE, { name: 'alias.a.test.', type: 'A', ttl: 5, values: [], opaque: 'an alias' })
     expect(await (await fetch(`${server.url}/records`)).json()).toEqual([])
+    const create = (...names: string[]) => ({
+      create: names.map((dnsName) => ({ dnsName, recordType: 'A', targets: ['192.0.2.1'] })),
+    })
+    // The others are written, and ExternalDNS tries again later.
+    expect(await post('/records', JSON.stringify(create('alias.a.test', 'www.a.test', 'www.b.test')))).toBe(500)
+    const deletion = { delete: [{ dnsName: 'alias.a.test', recordType: 'A', targets: [] }] }
+    expect(await post('/records', JSON.stringify(deletion))).toBe(500)
+    expect(memory.dump(ZONE)).toMatchObject([
+      { name: 'alias.a.test.', opaque: 'an alias' },
+      { name: 'www.a.test.', values: ['192.0.2.1'] },
+    ])
+    expect(memory.dump('b.test.')).toHaveLength(1)
+  })
+
+  it('applies changes after a request that failed', async () => {
+    memory.put(ZONE, { name: 'alias.a.test.', type: 'A', ttl: 5, values: [], opaque: 'an alias' })
+    const failing = { create: [{ dnsName: 'alias.a.test', recordType: 'A', targets: ['192.0.2.1'] }] }
+    expect(await post('/records', JSON.stringify(failing))).toBe(500)
+    expect(await post('/records', CREATE)).toBe(204)
+  })
+
+  it('writes a name of a zone within another one to the inner zone', async () => {
+    const nested = memoryProvider({ zones: [ZONE, 'sub.a.test.'] })
+    const inner = await startWebhookServer({ provider: nested, listen: { address: '127.0.0.1', port: 0 } })
+    const body = JSON.stringify({ create: [{ dnsName: 'www.sub.a.test', recordType: 'A', targets: ['192.0.2.1'] }] })
+    await fetch(`${inner.url}/records`, { method: 'POST', body, headers: { 'content-type': MEDIA_TYPE } })
+    expect([nested.dump(ZONE).length, nested.dump('sub.a.test.').length]).toEqual([0, 1])
+    await inner.close()
+  })
+
+  it('sends no more changes in one call than the provider accepts', async () => {
+    const sizes: number[] = []
+    const strict = {
+      ...memory,
+      fits: (batch: readonly SetChange[]) => batch.length <= 3,
+      apply: async (...call: Parameters<MemoryProvider['apply']>) => {
+        sizes.push(call[1].length)
+        await memory.apply(...call)
+      },
+    }
+    const limited = await startWebhookServer({ provider: strict, listen: { address: '127.0.0.1', port: 0 } })
+    const create = Array.from({ length: 10 }, (_, index) => ({
+      dnsName: `n${index}.a.test`,
+      recordType: 'A',
+      targets: ['192.0.2.1'],
+    }))
+    const body = JSON.stringify({ create })
+    await fetch(`${limited.url}/records`, { method: 'POST', body, headers: { 'content-type': MEDIA_TYPE } })
+    expect(memory.dump(ZONE)).toHaveLength(10)
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(3)
+    await limited.close()
   })
 })
 
@@ -175,5 +227,43 @@ describe('a webhook of another project', () => {
     const provider = webhookProvider({ name: 'hook', url: peer.url, zones: [ZONE] })
     expect(await provider.read(zone, 'all', signal)).toEqual([])
     peer.close()
+  })
+
+  it.each([500, 503])('that answers a change with %s may have made it', async (status) => {
+    const fetch: typeof globalThis.fetch = async (_input, init) =>
+      new Response('{"include":["a.test"]}', {
+        status: init?.method === 'POST' ? status : 200,
+        headers: { 'content-type': MEDIA_TYPE },
+      })
+    const provider = webhookProvider({ name: 'hook', url: 'http://127.0.0.1:1', fetch })
+    const to = { name: 'www.a.test.', type: 'A', ttl: 60, values: ['192.0.2.1'] }
+    await expect(provider.apply(zone, [{ from: undefined, to }], signal)).rejects.toMatchObject({ outcome: 'unknown' })
+  })
+
+  it('that no longer serves a zone fails to read it: the zone is not empty', async () => {
+    let include = ['a.test']
+    const fetch: typeof globalThis.fetch = async (input) =>
+      new Response(String(input).endsWith('/records') ? '[]' : JSON.stringify({ include }), {
+        headers: { 'content-type': MEDIA_TYPE },
+      })
+    const provider = webhookProvider({ name: 'hook', url: 'http://127.0.0.1:1', fetch })
+    expect(await provider.read(zone, 'all', signal)).toEqual([])
+    include = ['b.test']
+    await expect(provider.read(zone, 'all', signal)).rejects.toMatchObject({ code: 'ZoneNotFound' })
+    // A zone of the configuration that the webhook does not serve.
+    const configured = webhookProvider({ name: 'hook', url: 'http://127.0.0.1:1', zones: [ZONE, 'b.test.'], fetch })
+    expect((await configured.zones(signal)).map(({ name }) => name)).toEqual(['b.test.'])
+  })
+
+  it('shows records with a routing policy as records that are never changed', async () => {
+    const endpoint = { dnsName: 'www.a.test', recordType: 'A', targets: ['192.0.2.1'] }
+    const records = [{ ...endpoint, setIdentifier: 'eu' }, endpoint]
+    const fetch: typeof globalThis.fetch = async (input) =>
+      new Response(String(input).endsWith('/records') ? JSON.stringify(records) : '{"include":["a.test"]}', {
+        headers: { 'content-type': MEDIA_TYPE },
+      })
+    const provider = webhookProvider({ name: 'hook', url: 'http://127.0.0.1:1', fetch })
+    const found = await provider.read(zone, 'all', signal)
+    expect(found.map(({ opaque }) => opaque)).toEqual(['a routing policy (eu)', undefined])
   })
 })

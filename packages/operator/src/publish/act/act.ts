@@ -25,7 +25,7 @@ import type { GuardedWrite, SecondWriterGuard, StoppedWrite } from '../../proces
 import { type DesiredChild, ownerKey } from '../decide/child.ts'
 import type { SourceDecision } from '../decide/source-decision.ts'
 import type { MassChange, MassGuard, MassRequest } from '../guard/mass-guard.ts'
-import { type Child, KIND_OF_ROLE, type OwnedChild, type Step } from '../decide/plan.ts'
+import { type Child, isForSecret, KIND_OF_ROLE, type OwnedChild, type Step } from '../decide/plan.ts'
 import { compareStep } from '../decide/step-effect.ts'
 
 export interface ActDeps {
@@ -65,9 +65,14 @@ export async function act(decided: SourceDecision, deps: ActDeps): Promise<ActRe
   if (plan.steps.some((step) => step.type === 'add-finalizer'))
     await addFinalizer(deps.client as Client, deps.kind, object, FINALIZER)
   // Sequential: the record does not wait for the certificate, and other sources use the connection meanwhile.
-  for (const step of plan.steps) if (step.type === 'apply') await run.apply(step)
+  let isSecretReady = true
+  for (const step of plan.steps) {
+    if (step.type !== 'apply') continue
+    const isAccepted = await run.apply(step)
+    if (!isAccepted && isForSecret(step.desired)) isSecretReady = false
+  }
   const patch = plan.steps.find((step) => step.type === 'set-secret-name')
-  if (patch !== undefined && run.errors.length === 0)
+  if (patch !== undefined && isSecretReady && run.errors.length === 0)
     await setSecretName(deps.client, deps.kind, object, patch.secretName)
   for (const step of plan.steps) if (step.type === 'delete') await run.remove(step.child)
   const isFree = run.errors.length === 0 && !run.isHolding
@@ -109,7 +114,8 @@ class Run {
     }
   }
 
-  async apply({ desired, isRetarget }: Extract<Step, { type: 'apply' }>): Promise<void> {
+  /** True when the object is written, in place or queued. */
+  async apply({ desired, isRetarget }: Extract<Step, { type: 'apply' }>): Promise<boolean> {
     const { guard, isRetargetGuarded, writer, enqueue, isServed, onCertificateApplied, informers, secondWriter } =
       this.#deps
     const kind = KIND_OF_ROLE[desired.role]
@@ -118,11 +124,11 @@ class Run {
     const stop = secondWriter.check(write)
     if (stop !== undefined) {
       this.#wait(await stop)
-      return
+      return false
     }
     if (isRetarget && isRetargetGuarded && guard !== undefined) {
       const content = JSON.stringify(desired.object)
-      if (!this.#isAllowed({ ...massRequest('retarget', desired.object, kind), content })) return
+      if (!this.#isAllowed({ ...massRequest('retarget', desired.object, kind), content })) return false
     }
     if (!isServed(kind)) {
       this.#findings.push(
@@ -132,17 +138,19 @@ class Run {
         ),
       )
       this.#waitAtMost(ABSENT_RETRY_MS)
-      return
+      return false
     }
-    if (desired.role === 'certificate' && enqueue(desired.object)) return
+    if (desired.role === 'certificate' && enqueue(desired.object)) return true
     try {
       const written = await writer.apply<Child>(kind, desired.object)
       // The server may change nothing although the cache could not confirm that.
       if (written.metadata.resourceVersion !== write.live?.metadata.resourceVersion) secondWriter.note(write)
       if (desired.role === 'certificate') onCertificateApplied('success')
+      return true
     } catch (error) {
       if (desired.role === 'certificate') onCertificateApplied('error')
       this.#fail(desired, error)
+      return false
     }
   }
 

@@ -118,6 +118,12 @@ describe('the plan of a source', () => {
     ])
     const patched = withVirtualHost({ fqdn: 'test.example.com', tls: { secretName: 'certs/ns-foo' } })
     expect(steps({ proxy: [asked, patched], options: changes })).not.toContain('set-secret-name')
+    // Another Certificate writes the Secret, so none is made for this source.
+    const claimed = { ...changes, foreign: 'refuse' as const }
+    expect(steps({ proxy: [asked], options: claimed, secretHolder: 'other' })).toEqual([
+      'add-finalizer',
+      'apply TLSCertificateDelegation certs/ns-foo',
+    ])
   })
 
   it('D13: deletes children in other namespaces, then removes the finalizer', () => {

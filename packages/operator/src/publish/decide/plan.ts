@@ -57,7 +57,10 @@ export function planWrites(source: Source, decision: Decision, observed: Observe
     if (objection !== undefined) findings.push(objection)
     return objection === undefined
   })
-  const isPatchDue = decision.secretName !== undefined && source.tls[0]?.secretName !== decision.secretName
+  // Not to a Secret that is not issued, or not delegated to the namespace of the source: it would lose the Secret it has.
+  const isSecretReady = desired.every((item) => applies.includes(item) || !isForSecret(item))
+  const isPatchDue =
+    isSecretReady && decision.secretName !== undefined && source.tls[0]?.secretName !== decision.secretName
   const deletes = options.prune ? findObsolete(source, decision, desired, observed, options) : []
   const finalizer = planFinalizer(source, decision, applies, observed)
   const steps: Step[] = []
@@ -81,6 +84,11 @@ export function planCleanup(source: Source, observed: Observed): Plan {
     steps: [...elsewhere.map((child): Step => ({ type: 'delete', child })), { type: 'remove-finalizer' }],
     findings: [],
   }
+}
+
+/** The Secret of the source depends on it. */
+export function isForSecret({ role }: Pick<DesiredChild, 'role'>): boolean {
+  return role === 'certificate' || role === 'tls-delegation'
 }
 
 function childKey({ object }: DesiredChild): string {
