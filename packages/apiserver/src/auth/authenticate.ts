@@ -2,7 +2,7 @@
  * Authentication: bearer tokens, client certificates (already verified by the transport) or anonymous; and impersonation.
  */
 import type { RequestHead, UserInfo } from '../exchange/exchange.ts'
-import { unauthorized } from '../exchange/status.ts'
+import { badRequest, unauthorized } from '../exchange/status.ts'
 import { TOKEN_ISSUER, type TokenVerdict } from './service-account-tokens.ts'
 
 export const anonymous: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] }
@@ -58,16 +58,41 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   }
 }
 
-/** The identities that a request impersonates; each requires the verb `impersonate`. */
+const EXTRA_PREFIX = 'impersonate-extra-'
+
+/**
+ * The identities that a request impersonates; each requires the verb `impersonate`. Throws BadRequest for groups or another
+ * attribute without a user: the request would have the permissions of the caller.
+ */
 export function impersonationsIn({ headers }: RequestHead): { resource: string; namespace: string; name: string }[] {
   const user = headers['impersonate-user'] ?? ''
-  if (user === '') return []
+  if (user === '') {
+    refuseWithoutUser(headers)
+    return []
+  }
   const [, namespace, account] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(user) ?? []
   const target =
     namespace === undefined || account === undefined
       ? { resource: 'users', namespace: '', name: user }
       : { resource: 'serviceaccounts', namespace, name: account }
   return [target, ...requestedGroups(headers).map((name) => ({ resource: 'groups', namespace: '', name }))]
+}
+
+/** With the text of kube-apiserver, which prints the requested user as a Go value. */
+function refuseWithoutUser(headers: RequestHead['headers']): void {
+  const list = (values: readonly string[]): string => `[]string{${values.map((one) => JSON.stringify(one)).join(', ')}}`
+  const uid = headers['impersonate-uid'] ?? ''
+  const groups = requestedGroups(headers)
+  const extra = Object.entries(headers)
+    .filter(([name]) => name.startsWith(EXTRA_PREFIX))
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, value = '']) => `${JSON.stringify(name.slice(EXTRA_PREFIX.length))}:${list(value.split(', '))}`)
+  if (uid === '' && groups.length === 0 && extra.length === 0) return
+  const groupText = groups.length === 0 ? '[]string(nil)' : list(groups)
+  const extraText = extra.length === 0 ? '(nil)' : `{${extra.join(', ')}}`
+  throw badRequest(
+    `requested &user.DefaultInfo{Name:"", UID:${JSON.stringify(uid)}, Groups:${groupText}, Extra:map[string][]string${extraText}} without impersonating a user name`,
+  )
 }
 
 function requestedGroups(headers: RequestHead['headers']): string[] {

@@ -34,25 +34,51 @@ interface Permission {
 export function confirmGrant(rbac: Rbac, grant: Grant): void {
   const { user, plural, old } = grant
   if (user.groups.includes('system:masters')) return
+  if (old !== undefined && isSameJson(withoutOwnership(grant.object), withoutOwnership(old))) return
   const isBinding = plural.endsWith('bindings')
   const rules = isBinding ? boundRules(rbac, grant) : ownRules(rbac, grant)
   if (rules === undefined) return
   const owned = rbac.granted(user, grant.namespace).flatMap((granted) => granted.rules)
-  const missing = rules.flatMap(permissionsOf).filter((permission) => !owned.some((rule) => covers(rule, permission)))
+  const missingOf = (wanted: readonly Json[]): Permission[] =>
+    wanted.flatMap(permissionsOf).filter((permission) => !owned.some((rule) => covers(rule, permission)))
+  const subject = old?.metadata.name ?? grant.object.metadata.name ?? ''
+  if (!isBinding && [grant.object, old].some(isAggregated) && missingOf(FULL_AUTHORITY).length > 0)
+    throw forbidden({ group, plural }, subject, 'must have cluster-admin privileges to use the aggregationRule')
+  const missing = missingOf(rules)
   if (missing.length === 0) return
   const groups = user.groups.map((name) => JSON.stringify(name)).join(' ')
   const why = `user ${JSON.stringify(user.name)} (groups=[${groups}]) is attempting to grant RBAC permissions not currently held:\n${describe(missing)}`
-  throw forbidden({ group, plural }, old?.metadata.name ?? grant.object.metadata.name ?? '', why)
+  throw forbidden({ group, plural }, subject, why)
 }
 
-/** The rules of a role; undefined when they are unchanged or its author may `escalate`. */
-function ownRules(rbac: Rbac, { user, plural, namespace, name, object, old }: Grant): Json[] | undefined {
-  const hasSame = (key: string): boolean => isSameJson(object[key] ?? [], old?.[key] ?? [])
-  if (old !== undefined && hasSame('rules') && hasSame('aggregationRule')) return undefined
+/** The rules of a role with an aggregation are those of any role. */
+const FULL_AUTHORITY = [
+  { apiGroups: ['*'], resources: ['*'], verbs: ['*'] },
+  { nonResourceURLs: ['*'], verbs: ['*'] },
+]
+
+function isAggregated(role: ApiObject | undefined): boolean {
+  return asRecords(getPath(role, 'aggregationRule', 'clusterRoleSelectors')).length > 0
+}
+
+const OWNERSHIP_FIELDS: ReadonlySet<string> = new Set([
+  'finalizers',
+  'ownerReferences',
+  'managedFields',
+  'resourceVersion',
+])
+
+/** Without the fields that the garbage collector changes, which needs no permissions of the role, and those of the server. */
+function withoutOwnership(object: ApiObject): object {
+  const metadata = Object.entries(object.metadata).filter(([name]) => !OWNERSHIP_FIELDS.has(name))
+  return { ...object, metadata: Object.fromEntries(metadata) }
+}
+
+/** The rules of a role; undefined when its author may `escalate`. */
+function ownRules(rbac: Rbac, { user, plural, namespace, name, object }: Grant): Json[] | undefined {
   const question = { user, verb: 'escalate', isResource: true, path: '', group, resource: plural, subresource: '' }
   if (rbac.decide({ ...question, namespace, name }).isAllowed) return undefined
-  const all = { apiGroups: ['*'], resources: ['*'], verbs: ['*'] }
-  return object['aggregationRule'] === undefined ? asRecords(object['rules']) : [all, ...asRecords(object['rules'])]
+  return asRecords(object['rules'])
 }
 
 /** The rules that a binding grants; undefined when its author may `bind` the role. */

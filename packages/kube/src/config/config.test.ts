@@ -233,22 +233,35 @@ describe('an exec plug-in', () => {
 })
 
 describe('a service account', () => {
-  it('is read from its files, again after a minute, and the last valid token is kept when that fails', async () => {
-    const clock = fakeClock()
+  const env = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' }
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+  beforeEach(async () => {
     for (const [name, text] of Object.entries({ token: 'one\n', 'ca.crt': PEM, namespace: 'edge' }))
       await writeFile(join(folder, name), text)
-    const env = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' }
+  })
+
+  it('is read from its files, again after a minute, and the last valid token is kept when that fails', async () => {
+    const clock = fakeClock()
     const config = await loadInCluster({ env, folder, clock })
     expect([config.server, config.namespace]).toEqual(['https://[fd00::1]:443', 'edge'])
-    expect(await config.credentials.headers()).toEqual({ authorization: 'Bearer one' })
+    expect(await config.credentials.headers()).toEqual(bearer('one'))
+    await writeFile(join(folder, 'token'), 'two')
+    await clock.advance(59_999)
+    expect(await config.credentials.headers()).toEqual(bearer('one'))
+    await clock.advance(1)
+    await expect.poll(async () => config.credentials.headers()).toEqual(bearer('two'))
     await rm(join(folder, 'token'))
     await clock.advance(60_000)
     await config.credentials.headers()
     await clock.advance(20_000)
-    expect(await config.credentials.headers()).toEqual({ authorization: 'Bearer one' })
+    expect(await config.credentials.headers()).toEqual(bearer('two'))
+  })
+
+  it('is read again at once after the API server rejected its token', async () => {
+    const config = await loadInCluster({ env, folder, clock: fakeClock() })
     await writeFile(join(folder, 'token'), 'two')
     config.credentials.invalidate()
-    expect(await config.credentials.headers()).toEqual({ authorization: 'Bearer two' })
+    expect(await config.credentials.headers()).toEqual(bearer('two'))
   })
 
   it('is reported clearly when missing', async () => {
