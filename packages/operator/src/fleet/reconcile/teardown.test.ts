@@ -205,8 +205,10 @@ describe('the deletion of a root', () => {
     await root.clock.advance(PROPAGATION_SECONDS * 1000 - 1)
     await root.pass()
     expect(root.global()?.status?.withdrawnAt).toBeUndefined()
+    await root.clock.advance(1)
     root.dns.answer = [ADDRESS]
     await root.pass()
+    expect(root.global()?.status?.withdrawnAt).toBeUndefined()
     expect(root.global()?.status?.conditions?.[0]).toMatchObject({ status: 'False', reason: 'WaitingForDns' })
   })
 
