@@ -164,7 +164,7 @@ describe('Store', () => {
     next.collection('x').put('e', object('e', 1))
   })
 
-  it('knows of a collection that is used later for the first time what is compacted', () => {
+  it('compacts also a collection that is used for the first time later', () => {
     const store = new Store({ clock: systemClock })
     store.collection('x').put('a', object('a', 1))
     store.compact()

@@ -78,12 +78,12 @@ describe('the client', () => {
   })
 
   it('ends by its deadline, and at once when it is aborted', async () => {
-    const patient = createDnsClient({ timeoutMs: 600_000 })
+    const client = createDnsClient({ timeoutMs: 600_000 })
     const { server, received } = await serve(() => [])
     const question = { server, name: 'www.test', type: 'A' }
-    await expect(patient.query({ ...question, deadlineMs: 50 })).rejects.toMatchObject({ code: 'TIMEOUT' })
+    await expect(client.query({ ...question, deadlineMs: 50 })).rejects.toMatchObject({ code: 'TIMEOUT' })
     const controller = new AbortController()
-    const waiting = patient.query({ ...question, signal: controller.signal })
+    const waiting = client.query({ ...question, signal: controller.signal })
     await expect.poll(received).toBe(2)
     controller.abort()
     await expect(waiting).rejects.toMatchObject({ code: 'ABORTED' })

@@ -82,7 +82,7 @@ describe('Envoy as a process', () => {
     expect(isAlive(pidOf() ?? 0)).toBe(true)
   })
 
-  it('is taken over by the next control plane, unless that one wants another program', async () => {
+  it('is taken over by the next control plane, unless that one is configured with another program', async () => {
     const { pid } = await run()
     // A second control plane replaces one that was killed; here the first one is still running.
     expect((await run()).pid).toBe(pid)

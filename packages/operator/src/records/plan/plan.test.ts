@@ -170,7 +170,7 @@ describe('a plan', () => {
     expect(without([], ['uid'])).toMatchObject([{ op: 'delete', reason: 'SourceGone' }])
   })
 
-  it('orders adds, retargets, shrinks and deletes, each by name', () => {
+  it('orders adds, retargets, shrinks and deletes, each by name (INV-22)', () => {
     const { changes } = plan({
       observed: [
         ...owned(record('a', 'A', ['192.0.2.1'])),
