@@ -73,7 +73,7 @@ describe('a zone in ConfigMaps', () => {
     const store = open()
     await store.replace(zoneOf(1))
     const { client } = cluster
-    const { update } = client
+    const update = client.update.bind(client)
     client.update = async (...args) => {
       if (isStored) await update(...args)
       throw new Error('no response')

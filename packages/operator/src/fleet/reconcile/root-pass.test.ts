@@ -39,7 +39,7 @@ it('the addresses of a leaf are those that its Cluster allows, also if the cache
     client: server.client,
     clock: { now: () => 0 },
     signal: AbortSignal.any([]),
-    apply: server.client.apply,
+    apply: (async (kind, object) => server.client.apply(kind, object)) as Context['apply'],
   } as unknown as Context
   const claimed = { owned: ['shop.example.com'], owners: new Map(), refused: [] }
   const policy = { spec: DEFAULT_POLICY, source: 'annotations' }

@@ -44,7 +44,11 @@ function globalOf(uid: string, ttlSeconds: number): GlobalIngress {
 }
 
 /** A published root with a leaf on eu1, and what its deletion does in each pass. */
-function fixture({ owners = [UID], hasCluster = true, registry = {} as Partial<TeardownDeps['registry']> } = {}) {
+function fixture({
+  owners = [UID],
+  hasCluster = true,
+  registry,
+}: { owners?: string[]; hasCluster?: boolean; registry?: Partial<TeardownDeps['registry']> } = {}) {
   const clock = fakeClock()
   const hub = memoryCluster('hub', 'test', clock)
   const labels = { [ROOT_UID_LABEL]: UID }
@@ -110,11 +114,10 @@ function fixture({ owners = [UID], hasCluster = true, registry = {} as Partial<T
     leaf: () => hub.informers.get(LeafIngress, 'shop/leaf'),
     isClaimed: () => hub.informers.list(HostClaim).some(({ spec }) => spec.owners.some(({ uid }) => uid === UID)),
     /** What is left of the root. */
-    left: () => [
-      ...[GlobalIngress, LeafIngress, DNSLoadBalancer, DNSLoadBalancerEndpoint, HostClaim].flatMap((kind) =>
+    left: () =>
+      [GlobalIngress, LeafIngress, DNSLoadBalancer, DNSLoadBalancerEndpoint, HostClaim].flatMap((kind) =>
         hub.informers.list(kind as Kind).map(() => kind.kind),
       ),
-    ],
   }
 }
 
