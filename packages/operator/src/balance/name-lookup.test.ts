@@ -48,6 +48,11 @@ describe('the lookup of host names', () => {
     await lookup.refresh()
     expect(lookup.addressesOf('lb.example.net.')).toEqual(['192.0.2.1'])
     expect(changed).toHaveLength(1)
+    // Neither does an answer without addresses.
+    answers.set('lb.example.net', [])
+    await clock.advance(RESOLVE_INTERVAL_MS)
+    await lookup.refresh()
+    expect(lookup.addressesOf('lb.example.net.')).toEqual(['192.0.2.1'])
     lookup.setNames('a', [])
     expect(lookup.addressesOf('lb.example.net.')).toBeUndefined()
   })

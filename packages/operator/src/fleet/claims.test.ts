@@ -1,6 +1,7 @@
 import { Conflict, type Context, Ingress } from '@seamark/kube'
 import { memoryCluster, type MemoryCluster } from '@seamark/kube/testing'
 import { describe, expect, it } from 'vitest'
+import { DomainVerification } from '../api/domain-verification.ts'
 import { HostClaim } from '../api/host-claim.ts'
 import { Claims } from './claims.ts'
 import { claimName } from './decide/host-claim.ts'
@@ -113,4 +114,45 @@ describe('a claim that changed since it was cached', () => {
     await expect(claims.releaseAll('uid-a', [HOST], ctx)).rejects.toThrow(Conflict)
     expect(ownersIn(hub)).toEqual(['uid-a', 'uid-b', 'uid-c'])
   })
+})
+
+it('a wildcard of another namespace that covers the host refuses it, and so does the host to the wildcard', async () => {
+  const take = async (claimed: string, host: string) => {
+    const { claims, ctx, hub } = hubWith([], true)
+    const owners = [{ kind: 'Ingress', name: 'other', uid: 'uid-other' }]
+    hub.put(HostClaim, { metadata: { name: claimName(claimed) }, spec: { host: claimed, namespace: 'b', owners } })
+    const root = { ...rootOf('a'), spec: { rules: [{ host }] } }
+    return (await claims.take(ingressRoot, root, OPTIONS, ctx)).refused.map(({ reason }) => reason)
+  }
+  expect(await take('*.example.com', HOST)).toEqual(['HostConflict'])
+  expect(await take(HOST, '*.example.com')).toEqual(['HostConflict'])
+  expect(await take('*.example.net', HOST)).toEqual([])
+})
+
+it('an older root that is being deleted, or is no root, does not keep a host that it has not claimed', async () => {
+  const take = async (metadata: object, isRoot = true) => {
+    const { ctx, hub } = hubWith([], true)
+    const old = { ...rootOf('b').metadata, creationTimestamp: '2025-01-01T00:00:00Z', ...metadata }
+    hub.put(Ingress, { ...rootOf('b'), metadata: old })
+    const claims = new Claims(hub.informers as never, () => isRoot)
+    return (await claims.take(ingressRoot, rootOf('a'), OPTIONS, ctx)).owned
+  }
+  expect(await take({})).toEqual([])
+  expect(await take({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['x'] })).toEqual([HOST])
+  expect(await take({}, false)).toEqual([HOST])
+})
+
+it('a proof that only the server has keeps a host for its owner, and gives none to another root', async () => {
+  const take = async (owners: readonly string[]) => {
+    const { claims, ctx, hub } = hubWith(owners, true)
+    hub.put(DomainVerification, {
+      metadata: { namespace: 'a', name: 'example' },
+      spec: { domain: 'example.com' },
+      status: { token: 't', verified: true },
+    })
+    const short = { ...ctx, list: () => [] } as unknown as Context
+    return (await claims.take(ingressRoot, rootOf('a'), { managedDomain: '', needsProof: true }, short)).owned
+  }
+  expect(await take(['uid-a'])).toEqual([HOST])
+  expect(await take([])).toEqual([])
 })

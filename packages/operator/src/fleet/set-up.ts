@@ -139,7 +139,10 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
 
 /** Configured ones, our own, or those of the NS records. */
 function serverFinder({ options, ownServers }: FleetSetUp): FindServers {
-  const byRecords = rememberServers(lookUpServers, () => performance.now())
+  const byRecords = rememberServers(
+    async (name) => lookUpServers(name),
+    () => performance.now(),
+  )
   const configured = serversOf(options.dnsServers)
   return async (name) => {
     if (configured.length > 0) return configured

@@ -416,3 +416,63 @@ describe('weights and regions in a zone of our own DNS server', () => {
     })
   })
 })
+
+describe('the limits of a decision', () => {
+  const down = { a: 'unhealthy', b: 'unhealthy' } as const
+  const kindOf = (fixture: Fixture, more: Partial<BalanceFacts> = {}) => decide(factsOf(fixture, more)).records.kind
+
+  it.each(['ServeAll', 'Remove'] as const)('a name that was never published is not by %s', (onAllUnhealthy) => {
+    const fixture = { loadBalancer: shop({ onAllUnhealthy }), endpoints: [a, b], verdicts: down, published: [] }
+    expect(kindOf(fixture)).toBe('hold')
+  })
+
+  it('ServeAll leaves out endpoints that drain, unless all do', () => {
+    const draining = { ...b, spec: { ...b.spec, drain: true } }
+    const fixture = {
+      loadBalancer: shop({ onAllUnhealthy: 'ServeAll' }),
+      verdicts: down,
+      published: records('192.0.2.9'),
+    }
+    const valuesOf = (...endpoints: DNSLoadBalancerEndpoint[]) => {
+      const { records: decided } = decide(factsOf({ ...fixture, endpoints }))
+      return decided.kind === 'publish' ? decided.sets.flatMap(({ values }) => values) : decided.kind
+    }
+    expect(valuesOf(a, draining)).toEqual(['192.0.2.1'])
+    expect(valuesOf(draining)).toEqual(['192.0.2.2'])
+  })
+
+  it('a removal counts as a change: it waits when there were too many within a minute', () => {
+    const fixture = {
+      loadBalancer: shop({ onAllUnhealthy: 'Remove' }),
+      endpoints: [a],
+      verdicts: down,
+      published: records('192.0.2.1'),
+    }
+    expect(kindOf(fixture)).toBe('remove')
+    const changesMs = Array.from({ length: MAX_CHANGES_PER_MINUTE }, (_, index) => NOW_MS - 30_000 - index)
+    const decision = decide(factsOf(fixture, { changesMs }))
+    expect(decision.records.kind).toBe('hold')
+    // Until the oldest of the changes is a minute ago.
+    expect(decision.againAfterMs).toBe(30_000 - (MAX_CHANGES_PER_MINUTE - 1))
+  })
+
+  it('an endpoint that is being deleted is no candidate', () => {
+    const deleted = { ...b, metadata: { ...b.metadata, deletionTimestamp: '2030-01-01T00:00:00Z' } }
+    const fixture = {
+      loadBalancer: shop(),
+      endpoints: [a, deleted],
+      verdicts: { a: 'healthy', b: 'healthy' } as const,
+      published: records('192.0.2.1', '192.0.2.2'),
+    }
+    expect(decide(factsOf(fixture)).records).toMatchObject({ kind: 'publish', sets: records('192.0.2.1') })
+  })
+
+  it('an expired endpoint is used during the start-up grace, and judged again when that ends', () => {
+    const expired = { ...a, status: { validUntil: '2029-12-31T23:59:00Z' } }
+    const verdicts = { a: 'healthy' } as const
+    const fixture = { loadBalancer: shop(), endpoints: [expired], verdicts, published: records('192.0.2.1') }
+    const decision = decide(factsOf(fixture, { startedMs: NOW_MS - 60_000 }))
+    expect([decision.deletions, decision.againAfterMs]).toEqual([[], 120_000])
+    expect(decide(factsOf(fixture)).deletions).toEqual([{ key: 'web/a', reason: 'EndpointExpired' }])
+  })
+})

@@ -98,3 +98,40 @@ describe('load balancers at another provider', () => {
     expect(sets.filter(({ name }) => name === NAME).map(({ type }) => type)).toEqual(['A'])
   })
 })
+
+describe('records of load balancers that are deleted', () => {
+  type More = Parameters<typeof dnsWriterFixture>[1]
+  const zone = { id: ORIGIN, name: ORIGIN }
+  const signal = AbortSignal.any([])
+
+  /** A published name, and a publisher that starts with it. */
+  async function published(more: More = {}) {
+    const memory = memoryProvider({ name: 'memory', zones: [ORIGIN] })
+    const first = await publisherOn(memory)
+    await first.observe()
+    await first.publish([{ name: NAME, type: 'A', ttl: 30, values: ['192.0.2.1'] }])
+    const { publisher } = await dnsWriterFixture(memory, more)
+    const isLeft = async () =>
+      (await memory.read(zone, 'all', signal)).some(({ name, type }) => name === NAME && type === 'A')
+    return { publisher, isLeft }
+  }
+
+  it('are removed by a sweep', async () => {
+    const { publisher, isLeft } = await published()
+    await publisher.sweep('all', signal)
+    expect(await isLeft()).toBe(false)
+  })
+
+  it.each<[string, More]>([
+    ['the load balancers cannot be read', { claimedNames: async () => undefined }],
+    ['a load balancer has the name', { claimedNames: async () => new Set([NAME]) }],
+    ['a load balancer is known to have the name', { knownNames: () => new Set([NAME]) }],
+    ['another identity owns them', { identity: 'other' }],
+    ['there is no identity', { identity: '' }],
+    ['it is a dry run', { isDryRun: true }],
+  ])('stay where %s', async (_why, more) => {
+    const { publisher, isLeft } = await published(more)
+    await publisher.sweep('all', signal)
+    expect(await isLeft()).toBe(true)
+  })
+})

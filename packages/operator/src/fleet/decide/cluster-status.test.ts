@@ -92,6 +92,20 @@ describe('the status of a cluster', () => {
     expect(draining('2026-01-01T00:00:00Z', leaves, false)).toBe('False ClusterReady: not asked for')
   })
 
+  it('keeps what it serves and its orphans while it cannot be reached', () => {
+    const since = '2026-01-01T00:00:00Z'
+    const orphans = [{ kind: 'Ingress', namespace: 'shop', name: 'shop', since }]
+    const lost = decide({ status: decide({ orphans }), contact: failed, history: NO_HISTORY, orphans })
+    expect(lost).toMatchObject({ servedKinds: ['Ingress'], clusterUID: 'u1', orphans })
+    expect(decide({ status: lost }).orphans).toBeUndefined()
+  })
+
+  it('says that a cluster serves none of the kinds of roots', () => {
+    const status = decide({ contact: { ...answered, servedKinds: [] } })
+    expect(ready(status)).toBe('False AccessMissing')
+    expect(findCondition(status.conditions, 'ApisServed')?.message).toBe('it serves none of the kinds of roots')
+  })
+
   it('writes nothing new while nothing changes', () => {
     const first = decide()
     expect(

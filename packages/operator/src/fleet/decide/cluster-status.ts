@@ -88,7 +88,9 @@ export function decideClusterStatus(facts: ClusterFacts): Status {
         ? 'not known yet'
         : isServing
           ? `serves ${answered.servedKinds.join(', ')}`
-          : `the credentials may not: ${missing.join(', ')}`,
+          : missing.length === 0
+            ? 'it serves none of the kinds of roots'
+            : `the credentials may not: ${missing.join(', ')}`,
     )
   const draining = drainingOf(facts)
   set('Draining', draining.status, draining.reason, draining.message)

@@ -106,6 +106,11 @@ describe('the DNS feed', () => {
     expect(partial.partialHosts).toEqual(['shop.example.com'])
     expect(partial.endpoints).toHaveLength(3)
     expect(feedBalance(facts({ isLedByOther: () => true })).balancers).toEqual([])
+    const managed = [{ host: 'shop.example.com', managed: 'q7.apps.example.net' }]
+    const second = feedBalance(facts({ isLedByOther: () => true }, { hosts: managed }))
+    expect(second.balancers.map(({ spec }) => spec.DNSName)).toEqual(['q7.apps.example.net'])
+    const incomplete = facts({ isLedByOther: () => true, sharedClusters: () => new Set(['ap1']) })
+    expect(feedBalance(incomplete).partialHosts).toEqual([])
   })
 
   it('splits the weight of a cluster exactly over its addresses', () => {
@@ -132,6 +137,13 @@ describe('the DNS feed', () => {
         { weight: 5, parts: 1 },
       ]),
     ).toEqual([0, 1])
+    // Rounding takes no cluster out of the answers.
+    expect(
+      splitWeights([
+        { weight: 9973, parts: 1 },
+        { weight: 1, parts: 1 },
+      ]),
+    ).toEqual([1000, 1])
     expect(
       Math.max(
         ...splitWeights([

@@ -27,6 +27,8 @@ describe('the answers of authoritative servers', () => {
     expect(presenceOf(leaf, silent)).toBe('unknown')
     expect(isAnsweredEverywhere([{ type: 'IPAddress', value: '192.0.2.2' }], silent)).toBe(false)
     expect(presenceOf(leaf, [host('a.test', {})])).toBe('unknown')
+    expect(presenceOf(leaf, [host('a.test', { ns1: [] }), host('b.test', {})])).toBe('unknown')
+    expect(isAnsweredEverywhere(leaf, [host('a.test', { ns1: ['192.0.2.1'] }), host('b.test', {})])).toBe(false)
     expect(isAnsweredEverywhere(leaf, [])).toBe(false)
     expect(silentServers([...silent, host('b.test', {})])).toEqual(['no server is known for b.test', 'ns2'])
   })

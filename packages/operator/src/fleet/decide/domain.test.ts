@@ -32,6 +32,9 @@ describe('the proof of a domain', () => {
     expect(seen).toEqual([true, true, true, false])
     expect([{ verified: true }, status].map((each) => reasonOf(each))).toEqual(['DomainVerified', 'DomainUnverified'])
     const verified = check({ token: 't' }, ['t']).status
+    // Two checks, of which the second was late.
+    const failedOnce = check(verified, [], startMs).status
+    expect(check(failedOnce, [], startMs + 100 * hour).status).toMatchObject({ verified: true, failures: 2 })
     expect(check(verified, undefined, startMs + 999 * hour).status).toEqual(verified)
     expect(check(check(verified, [], startMs).status, ['t']).status.failingSince).toBeUndefined()
   })

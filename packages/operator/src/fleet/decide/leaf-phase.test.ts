@@ -55,6 +55,24 @@ const EVENTS: Record<string, Partial<LeafFacts>> = {
 }
 
 describe('the state machine of a leaf', () => {
+  it('counts a leaf as serving only while it is wanted and nothing is known against it', () => {
+    expect(isServing(leaf('Active'))).toBe(true)
+    expect(isServing(leaf('Active', { isAdmitted: undefined, endpointsReady: undefined, probe: 'unknown' }))).toBe(true)
+    const against: Partial<LeafFacts>[] = [
+      { isAdmitted: false },
+      { endpointsReady: 0 },
+      { probe: 'unhealthy' },
+      { lifecycle: 'NoTraffic' },
+      { lifecycle: 'Draining' },
+    ]
+    expect(against.map((changes) => isServing(leaf('Active', changes)))).toEqual(against.map(() => false))
+  })
+
+  it('keeps the time of the withdrawal of a leaf without traffic, which servers need not be asked about again', () => {
+    const waiting = { lifecycle: 'NoTraffic', dns: 'absent', drainStartedMs: 900_000 } as const
+    expect(decideLeaf(leaf('Draining', waiting))).toMatchObject({ reason: 'NoTrafficTaint', drainStartedMs: 900_000 })
+  })
+
   it('decides every phase × event', () => {
     const table = Object.entries(EVENTS).map(
       ([event, changes]) => `${event}: ${PHASES.map((phase) => short(decideLeaf(leaf(phase, changes)))).join(' | ')}`,

@@ -226,6 +226,32 @@ describe('the leaves of a root', () => {
     expect(needsAnswers({ ...stays, spec: { ...spec, published: false } }, false)).toBe(false)
   })
 
+  it('drain before they are gone when they are deleted, also where the plan has them', () => {
+    const us1 = leafOf('us1', US1)
+    const metadata = { ...us1.leaf.metadata, deletionTimestamp: '2026-01-01T00:09:00Z' }
+    const deleted = { ...us1, leaf: { ...us1.leaf, metadata } }
+    const given = facts(deleted, undefined, {
+      lifecycles: new Map([
+        ['eu1', 'Active'],
+        ['us1', 'Active'],
+      ]),
+    })
+    expect(needsAnswers(given, true)).toBe(true)
+    expect(decideLeaves(given).get('us1')).toMatchObject({
+      phase: 'Draining',
+      reason: 'WaitingForDns',
+      dns: 'withdraw',
+    })
+  })
+
+  it('keep in their status what was last read of a member that cannot be read now', () => {
+    const known = { appliedHash: 'h', remoteUID: 'u1', remoteGeneration: 3, endpointsReady: 2, admitted: true }
+    const lost = leafOf('us1', US1, known, { isApplied: undefined, isAdmitted: undefined, endpointsReady: undefined })
+    const decision = decideLeaves(facts(lost, undefined)).get('us1')
+    if (decision === undefined) throw new Error('no decision')
+    expect(leafStatus(lost, decision, NOW)).toMatchObject(known)
+  })
+
   it('are answered when every server has an address of a published one', () => {
     expect(isHostAnswered(facts(leafOf('us1', US1), answersOf([EU1], [EU1, US1])))).toBe(true)
     expect(isHostAnswered(facts(leafOf('us1', US1), answersOf([EU1], [])))).toBe(false)

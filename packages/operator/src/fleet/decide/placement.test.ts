@@ -89,6 +89,17 @@ describe('placement', () => {
     ])
   })
 
+  it('moves no placed cluster for a spread, and places none on a cluster that is deleted or allows no namespace', () => {
+    const clusters = ['eu1', 'eu2', 'us1'].map((name) => cluster(name, { location: { region: name.slice(0, 2) } }))
+    const policy = { maxClusters: 2, spread: [{ topologyKey: 'region', maxSkew: 1 }] }
+    expect(active(placeRoot(facts({ clusters, policy, previous: new Set(['eu1', 'eu2']) })))).toEqual(['eu1', 'eu2'])
+    const unusable = [cluster('a', { isDeleting: true }), cluster('b', { allowedNamespaces: [] })]
+    const previous = new Set(['a', 'b'])
+    const decision = placeRoot(facts({ clusters: unusable, previous, existing: previous }))
+    expect(active(decision)).toEqual([])
+    expect(decision.rejected.map(({ reason }) => reason)).toEqual(['ClusterDraining', 'NamespaceNotAllowed'])
+  })
+
   it('keeps a leaf on a NoTraffic cluster without traffic', () => {
     const decision = placeRoot(facts({ clusters: [cluster('a', { taints: [{ key: 'x', effect: 'NoTraffic' }] })] }))
     expect(decision.placed).toEqual([{ name: 'a', state: 'NoTraffic' }])

@@ -59,6 +59,20 @@ describe('the TTLs with which a host was published', () => {
     expect(never.formerTtls).toBeUndefined()
   })
 
+  it('are at most 16: the oldest are joined to the highest TTL with the latest time', () => {
+    const changes = Array.from({ length: 20 }, (_, index) => [index, 3600 - index] as const)
+    const { formerTtls = [] } = planned(...changes)
+    expect(formerTtls).toHaveLength(16)
+    // 19 were replaced: the first four are one entry.
+    expect(formerTtls[0]).toEqual({ ttlSeconds: 3600, replacedAt: '2026-01-01T00:04:00Z' })
+    expect(formerTtls[1]).toEqual({ ttlSeconds: 3596, replacedAt: '2026-01-01T00:05:00Z' })
+  })
+
+  it('count for their whole hour when they were replaced within a second', () => {
+    const spec = plan({ ttlSeconds: 3600, published: true }, { ttlSeconds: 30, published: true }, at(0) + 999)
+    expect(highestTtlSeconds([spec], at(60) + 998)).toBe(3600)
+  })
+
   it('count when their time cannot be read', () => {
     const spec: Spec = { ttlSeconds: 30, published: true, formerTtls: [{ ttlSeconds: 600, replacedAt: 'yesterday' }] }
     expect(highestTtlSeconds([spec], at(0))).toBe(600)

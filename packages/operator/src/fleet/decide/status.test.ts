@@ -88,6 +88,12 @@ describe('the status of a root', () => {
     ).toBe('True PropagationTimeout')
   })
 
+  it('has messages of at most 1 KiB', () => {
+    const leaves = Array.from({ length: 200 }, (_, index) => leaf(`cluster-${index}`, { phase: 'Unhealthy' }))
+    const lengths = decideStatus(facts(leaves)).status.conditions?.map(({ message }) => message.length) ?? []
+    expect(Math.max(...lengths)).toBe(1024)
+  })
+
   it('names clusters that could take a leaf', () => {
     const rejected = [
       { cluster: 'ap1', reason: 'PlacementLimitReached' as const, message: 'eligible' },

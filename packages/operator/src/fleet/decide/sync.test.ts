@@ -30,6 +30,8 @@ describe('the syncer', () => {
       message: expect.stringMatching(/hub hub-2; remove the cluster from the placement .* seamark.io\/adopt/),
     })
     expect(isOurs(other, 'hub-1')).toBe(false)
+    // A label that a user copied makes an object no leaf.
+    expect(isOurs({ metadata: { labels: { [HUB_LABEL]: 'hub-1' } } }, 'hub-1')).toBe(false)
     expect(decideSync(wanted, foreign, { ...options, adopt: true })).toEqual({ step: 'apply', why: 'adopted' })
   })
 

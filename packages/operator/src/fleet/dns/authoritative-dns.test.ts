@@ -2,7 +2,7 @@ import { createDnsClient, createDnsServer, createRRset, createZone, fqdn, policy
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { AuthoritativeDns } from './authoritative-dns.ts'
 import { lookupTxt } from './domain-controller.ts'
-import { rememberServers, serversOf } from './name-servers.ts'
+import { lookUpServers, rememberServers, serversOf, type SystemResolver } from './name-servers.ts'
 
 const origin = fqdn('example.test.')
 
@@ -36,6 +36,7 @@ describe('the authoritative servers of a host', () => {
         '127.0.0.1',
         [`www.${origin}`, 'CNAME', 30, ['lb.example.net.']],
         [`_c.${origin}`, 'TXT', 30, ['"a" "b"']],
+        [`below.${origin}`, 'NS', 30, ['ns.elsewhere.test.']],
       ),
     ]
   })
@@ -69,6 +70,12 @@ describe('the authoritative servers of a host', () => {
     expect(await ask('shop.example.test', textOf(0), silent)).toEqual([['192.0.2.1', '2001:db8::1'], undefined])
   })
 
+  it('do not include those of the zone above, whose referral is no answer', async () => {
+    expect(await ask('shop.below.example.test', textOf(2))).toEqual([undefined])
+    const txt = await lookupTxt('_c.below.example.test', client, async () => serversOf([textOf(2), textOf(2)]))
+    expect(txt).toBeUndefined()
+  })
+
   it('return the proof of a domain: its strings, nothing, or no answer', async () => {
     const lookUp = async (name: string, text: string) => lookupTxt(name, client, async () => serversOf([text]))
     expect(await lookUp('_c.example.test', textOf(2))).toEqual(['ab'])
@@ -100,5 +107,59 @@ describe('the authoritative servers of a host', () => {
     nowMs = 330_000
     await find('none.test')
     expect(calls).toBe(4)
+  })
+})
+
+describe('the servers of the NS records', () => {
+  /** Records by name; a name without an entry does not exist, and one with a code cannot be resolved. */
+  const resolverOf = (records: Record<string, string[] | { code: string }>): SystemResolver => {
+    const resolve = async (name: string) => {
+      const found = records[name] ?? { code: 'ENOTFOUND' }
+      if (!Array.isArray(found)) throw Object.assign(new Error(found.code), found)
+      return found
+    }
+    const isFour = (address: string) => !address.includes(':')
+    return {
+      resolveNs: resolve,
+      resolve4: async (name: string) => (await resolve(name)).filter(isFour),
+      resolve6: async (name: string) => (await resolve(name)).filter((address) => !isFour(address)),
+    } as SystemResolver
+  }
+  const find = async (name: string, records: Parameters<typeof resolverOf>[0]) =>
+    (await lookUpServers(name, resolverOf(records))).map((server) => [
+      server.name,
+      ...server.addresses.map(({ address }) => address),
+    ])
+
+  it('are those of the closest zone', async () => {
+    const records = {
+      'shop.test': { code: 'ENODATA' },
+      'example.shop.test': ['ns1.test', 'ns2.test'],
+      'ns1.test': ['192.0.2.1', '2001:db8::1'],
+      'ns2.test': ['192.0.2.2'],
+    }
+    const servers = [
+      ['ns1.test', '192.0.2.1', '2001:db8::1'],
+      ['ns2.test', '192.0.2.2'],
+    ]
+    expect(await find('www.example.shop.test', records)).toEqual(servers)
+    expect(await find('*.example.shop.test.', records)).toEqual(servers)
+    expect(await find('www.shop.test', records)).toEqual([])
+  })
+
+  it('are unknown while the resolver fails: the zone above has other servers', async () => {
+    const above = { 'shop.test': ['ns1.test'], 'ns1.test': ['192.0.2.1'] }
+    expect(await find('www.shop.test', { ...above, 'www.shop.test': { code: 'ETIMEOUT' } })).toEqual([])
+    expect(await find('www.shop.test', { ...above, 'www.shop.test': { code: 'ESERVFAIL' } })).toEqual([])
+    expect(await find('www.shop.test', above)).toEqual([['ns1.test', '192.0.2.1']])
+  })
+
+  it('include one whose addresses cannot be resolved, which counts as one that does not answer', async () => {
+    const records = {
+      'shop.test': ['ns1.test', 'ns2.test'],
+      'ns1.test': ['192.0.2.1'],
+      'ns2.test': { code: 'ETIMEOUT' },
+    }
+    expect(await find('shop.test', records)).toEqual([['ns1.test', '192.0.2.1'], ['ns2.test']])
   })
 })

@@ -1,12 +1,13 @@
 /**
  * Asks every authoritative server of a host for its addresses: a migration goes on only when they show the last change.
  *
- * Guarantees: caches of resolvers are not asked; a server whose addresses are all silent is `undefined`, not empty. A set
+ * Guarantees: caches of resolvers are not asked; a server whose addresses are all silent, or answer without authority for the
+ * zone, is `undefined`, not empty. A set
  * with an answer policy is read whole (packages/dns, type 65401), because a query for its addresses returns a part of it.
  */
-import { decodePolicy, type DnsClient, DnsError, groupRecords, POLICY_TYPE, RCODE } from '@seamark/dns'
+import { decodePolicy, type DnsClient, DnsError, groupRecords, POLICY_TYPE } from '@seamark/dns'
 import type { HostAnswers } from '../decide/dns-presence.ts'
-import type { FindServers, NameServer } from './name-servers.ts'
+import { type FindServers, isAuthoritative, type NameServer } from './name-servers.ts'
 
 export interface AuthoritativeDnsDeps {
   readonly client: Pick<DnsClient, 'query'>
@@ -50,8 +51,7 @@ export class AuthoritativeDns {
             this.#deps.client.query({ server, name: host, type, deadlineMs: DEADLINE_MS, signal }),
           ),
         )
-        // The answer of a server that does not serve the zone is no information about it.
-        if (answers.some(({ message: { rcode } }) => rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN)) continue
+        if (!answers.every(({ message }) => isAuthoritative(message))) continue
         return new Set(answers.flatMap(({ message }) => valuesOf(message.answers)))
       } catch (error) {
         signal.throwIfAborted()

@@ -3,12 +3,12 @@
  * a cache.
  */
 import { randomBytes } from 'node:crypto'
-import { type DnsClient, DnsError, groupRecords, RCODE } from '@seamark/dns'
+import { type DnsClient, DnsError, groupRecords } from '@seamark/dns'
 import { type Manager, requeue, setCondition, specChanged } from '@seamark/kube'
 import type { Condition } from '@seamark/kube'
 import { DomainVerification } from '../../api/domain-verification.ts'
 import { challengeName, decideDomain, reasonOf, type TxtAnswer } from '../decide/domain.ts'
-import type { FindServers } from './name-servers.ts'
+import { type FindServers, isAuthoritative } from './name-servers.ts'
 
 type LookupTxt = (name: string) => Promise<TxtAnswer>
 
@@ -51,7 +51,7 @@ export function setUpDomains(manager: Manager, { lookupTxt, isWriting, untilMayW
     })
 }
 
-/** Asks the servers of the name until one answers. Undefined: none did. */
+/** Asks the servers of the name until one answers with authority for its zone. Undefined: none did. */
 export async function lookupTxt(
   name: string,
   client: Pick<DnsClient, 'query'>,
@@ -61,8 +61,7 @@ export async function lookupTxt(
     for (const server of addresses) {
       try {
         const { message } = await client.query({ server, name, type: 'TXT' })
-        if (message.rcode === RCODE.NXDOMAIN) return []
-        if (message.rcode === RCODE.NOERROR)
+        if (isAuthoritative(message))
           return groupRecords(message.answers).flatMap(({ type, values }) => (type === 'TXT' ? values.map(textOf) : []))
       } catch (error) {
         if (!(error instanceof DnsError)) throw error

@@ -3,7 +3,7 @@
  * those of the NS records of the closest zone above the name.
  */
 import { Resolver } from 'node:dns/promises'
-import type { ServerAddress } from '@seamark/dns'
+import { FLAG, type Message, RCODE, type ServerAddress } from '@seamark/dns'
 
 /** One server, with its addresses in the order in which they are tried. */
 export interface NameServer {
@@ -28,22 +28,48 @@ export function serversOf(texts: readonly string[]): NameServer[] {
   })
 }
 
-/** By the resolver of the machine. Empty: none was found. */
-export async function lookUpServers(name: string): Promise<readonly NameServer[]> {
-  const system = new Resolver(TIMEOUT)
+/**
+ * Whether an answer shows what the zone has. A referral to the servers of a zone below and the answer of a cache have no records of
+ * the name, or old ones, and not the flag AA; a server that does not serve the zone answers with another code.
+ */
+export function isAuthoritative({ rcode, flags }: Pick<Message, 'rcode' | 'flags'>): boolean {
+  return (flags & FLAG.AA) !== 0 && (rcode === RCODE.NOERROR || rcode === RCODE.NXDOMAIN)
+}
+
+/** What is asked of the resolver of the machine. Rejects with a c-ares error code. */
+export type SystemResolver = Pick<Resolver, 'resolveNs' | 'resolve4' | 'resolve6'>
+
+/**
+ * By the resolver of the machine. Empty: none was found, or it could not be asked for the NS records of a zone. Those of the zone
+ * above would not show the records of the name. A server without a known address is listed all the same: it was not asked.
+ */
+export async function lookUpServers(
+  name: string,
+  system: SystemResolver = new Resolver(TIMEOUT),
+): Promise<readonly NameServer[]> {
   const labels = name.replace(/\.$/, '').split('.')
   for (let index = labels[0] === '*' ? 1 : 0; index < labels.length - 1; index++) {
-    const names = await system.resolveNs(labels.slice(index).join('.')).catch(() => [])
-    const servers = await Promise.all(
-      names.map(async (server) => ({ name: server, addresses: await addressesOf(system, server) })),
-    )
-    const usable = servers.filter(({ addresses }) => addresses.length > 0)
-    if (usable.length > 0) return usable
+    const names = await unlessAbsent(system.resolveNs(labels.slice(index).join('.')))
+    if (names === undefined) return []
+    if (names.length > 0)
+      return Promise.all(names.map(async (server) => ({ name: server, addresses: await addressesOf(system, server) })))
   }
   return []
 }
 
-async function addressesOf(system: Resolver, server: string): Promise<ServerAddress[]> {
+/** Codes of a response that says that there is no such record. */
+const ABSENT_CODES: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND'])
+
+/** Empty: there are none. Undefined: the resolver did not answer, or could not. */
+async function unlessAbsent(found: Promise<string[]>): Promise<readonly string[] | undefined> {
+  try {
+    return await found
+  } catch (error) {
+    return ABSENT_CODES.has((error as { code?: unknown }).code) ? [] : undefined
+  }
+}
+
+async function addressesOf(system: SystemResolver, server: string): Promise<ServerAddress[]> {
   const found = await Promise.all([system.resolve4(server).catch(() => []), system.resolve6(server).catch(() => [])])
   return found.flat().map((address) => ({ address }))
 }

@@ -1,7 +1,6 @@
 /** The first half of a root's reconcile: observes its leaves, and writes GlobalIngress and LeafIngresses as planned. */
 import type { Context } from '@seamark/kube'
 import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
-import { Cluster } from '../../api/cluster.ts'
 import type { GlobalIngress } from '../../api/global-ingress.ts'
 import type { ClaimedHosts } from '../claims.ts'
 import { confirmBackends, confirmClusters, confirmGlobal, confirmLeaves, confirmRemotes } from './confirmed-facts.ts'
@@ -52,17 +51,18 @@ export async function startPass(
   const stored = await confirmLeaves(kind, root, ctx.by(indexes.leavesByRoot, uid), before, ctx)
   const services = kind.backendsOf(root)
   const findRemote = await confirmRemotes(stored, views, ctx)
+  const clusters = await confirmClusters(stored, ctx)
+  const clusterByName = new Map(clusters.map((cluster) => [cluster.metadata.name ?? '', cluster]))
   const { endpointsByRoot } = indexes
   const endpoints = endpointsByCluster(endpointsByRoot === undefined ? [] : ctx.by(endpointsByRoot, uid))
   const leaves = new Map(
     [...stored].map(([name, leaf]): [string, ObservedLeaf] => {
-      const about = { backends: services, cluster: ctx.get(Cluster, name) }
+      const about = { backends: services, cluster: clusterByName.get(name) }
       const seen = observeLeaf(leaf, kind, about, { views, endpoints, findRemote })
       return [name, { leaf, seen, result: results.get(keyOf(leaf)) }]
     }),
   )
   const hub = await hubUid(ctx.client)
-  const clusters = await confirmClusters(stored, ctx)
   const plan = planRoot({
     root,
     kind,

@@ -172,7 +172,7 @@ export class Teardown {
 
   /**
    * Whether no DNS server answers a leaf any more. Servers that cannot be asked delay the deletion for the time of the
-   * policy; one that still answers holds it up.
+   * policy, counted since they are silent; one that still answers holds it up.
    */
   async #isForgotten(
     global: Immutable<GlobalIngress>,
@@ -194,13 +194,14 @@ export class Teardown {
     if (presence === 'absent') return true
     const nowMs = ctx.clock.now()
     const before = findCondition(status?.conditions, 'DNSPublished')
-    const sinceMs = before?.reason === 'WaitingForDns' ? Date.parse(before.lastTransitionTime ?? '') : nowMs
-    const isLate = nowMs - sinceMs >= spec.propagationTimeoutSeconds * 1000
-    if (presence === 'unknown' && isLate) return true
+    // Unknown since the servers are silent, so that neither the time before the deletion nor that of an answer counts.
+    const isSilent = before?.reason === 'WaitingForDns' && before.status === 'Unknown'
+    const silentSinceMs = isSilent ? Date.parse(before.lastTransitionTime ?? '') : nowMs
+    if (presence === 'unknown' && nowMs - silentSinceMs >= spec.propagationTimeoutSeconds * 1000) return true
     const detail = presence === 'present' ? 'DNS servers still answer its leaves' : silentServers(answers).join(', ')
     const condition = {
       type: 'DNSPublished',
-      status: 'False',
+      status: presence === 'present' ? 'False' : 'Unknown',
       reason: 'WaitingForDns',
       message: `the root is deleted, and ${detail}; its leaves stay until then, or delete them at once with the annotation seamark.io/delete: Immediate`,
       observedGeneration: global.metadata.generation ?? 0,

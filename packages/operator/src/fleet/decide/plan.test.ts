@@ -1,0 +1,112 @@
+import type { Ingress } from '@seamark/kube'
+import { describe, expect, it } from 'vitest'
+import type { Cluster } from '../../api/cluster.ts'
+import { DEFAULT_POLICY } from '../../api/global-ingress-policy.ts'
+import type { GlobalIngressSpec } from '../../api/global-ingress.ts'
+import type { LeafIngress } from '../../api/leaf-ingress.ts'
+import { ingressRoot } from '../roots/ingress.ts'
+import { type PlanFacts, planRoot } from './plan.ts'
+
+const HOST = 'shop.example.com'
+
+const root: Ingress = {
+  metadata: { namespace: 'shop', name: 'shop', uid: 'u1' },
+  spec: { rules: [{ host: HOST }] },
+}
+
+const clusterOf = (name: string): Cluster => ({
+  metadata: { name },
+  spec: { weight: 100, namespacePolicy: 'Require' },
+  status: {
+    servedKinds: ['Ingress'],
+    conditions: [
+      {
+        type: 'Ready',
+        status: 'True',
+        reason: 'ClusterReady',
+        message: '',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      },
+    ],
+  },
+})
+
+function plan(changes: Partial<PlanFacts<Ingress>> = {}) {
+  return planRoot<Ingress>({
+    root,
+    kind: ingressRoot,
+    policy: DEFAULT_POLICY,
+    ownedHosts: [HOST],
+    clusters: [clusterOf('eu1')],
+    backendOf: () => ({ state: 'present' }),
+    labelledClusters: undefined,
+    previous: undefined,
+    leaves: new Map(),
+    hubId: 'hub',
+    hubUid: 'hub',
+    allowedAnnotations: [],
+    canPublish: true,
+    nowMs: 0,
+    ...changes,
+  })
+}
+
+const leafOf = (cluster: string, spec: Partial<LeafIngress['spec']> = {}) =>
+  new Map([
+    [
+      cluster,
+      {
+        metadata: { namespace: 'shop', name: `ingress-shop--${cluster}` },
+        spec: { cluster, lifecycle: 'Active', manifests: [], specHash: 'before', ...spec },
+      } as LeafIngress,
+    ],
+  ])
+
+describe('the plan of a root', () => {
+  it('keeps the manifests of a leaf that leaves it, and of one that cannot be rendered any more', () => {
+    const left = plan({ clusters: [], leaves: leafOf('eu1') })
+    expect(left.leaves).toMatchObject([{ cluster: 'eu1', spec: { lifecycle: 'Draining', specHash: 'before' } }])
+    const refused = plan({ ownedHosts: [], leaves: leafOf('eu1') })
+    expect(refused.leaves).toMatchObject([{ cluster: 'eu1', spec: { lifecycle: 'Active', specHash: 'before' } }])
+    expect(refused.refused).toMatchObject([{ cluster: 'eu1', reason: 'HostsNotOwned' }])
+    expect(refused.spec.clusters).toMatchObject([{ name: 'eu1', state: 'Active' }])
+  })
+
+  it('has no cluster for which no leaf could be rendered', () => {
+    const { leaves, spec } = plan({ ownedHosts: [] })
+    expect([leaves, spec.clusters, spec.published]).toEqual([[], [], false])
+  })
+
+  it('stays published once it was, and is published first when a leaf can serve', () => {
+    const { spec } = plan({ canPublish: false })
+    expect(spec.published).toBe(false)
+    expect(plan({ previous: spec }).spec.published).toBe(true)
+    expect(plan({ canPublish: false, previous: { ...spec, published: true } }).spec.published).toBe(true)
+  })
+
+  it('places a draining cluster as a new one: not before it is ready', () => {
+    const notReady: Cluster = { ...clusterOf('eu1'), status: { servedKinds: ['Ingress'] } }
+    const previous = (state: 'Active' | 'Draining') =>
+      ({ ...plan().spec, clusters: [{ name: 'eu1', state }] }) as GlobalIngressSpec
+    const stateOf = (state: 'Active' | 'Draining') =>
+      plan({ clusters: [notReady], previous: previous(state), leaves: leafOf('eu1') }).leaves[0]?.spec.lifecycle
+    expect(stateOf('Active')).toBe('Active')
+    expect(stateOf('Draining')).toBe('Draining')
+  })
+
+  it('takes over fields and objects of others, and creates namespaces, only where that is requested', () => {
+    const [plain] = plan().leaves
+    expect([plain?.spec.force, plain?.spec.adopt, plain?.spec.namespacePolicy]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ])
+    const spec = { weight: 100, namespacePolicy: 'Create' } as const
+    const [requested] = plan({
+      policy: { ...DEFAULT_POLICY, conflict: 'Force' },
+      root: { ...root, metadata: { ...root.metadata, annotations: { 'seamark.io/adopt': 'true' } } },
+      clusters: [{ ...clusterOf('eu1'), spec }],
+    }).leaves
+    expect(requested?.spec).toMatchObject({ force: true, adopt: true, namespacePolicy: 'Create' })
+  })
+})
