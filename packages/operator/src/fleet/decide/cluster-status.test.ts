@@ -26,7 +26,7 @@ function decide(
     cluster,
     registration: { refusal: undefined },
     contact: answered,
-    history: recordContact(NO_HISTORY, true, nowMs),
+    history: recordContact(NO_HISTORY, true, { nowMs, monotonicMs: 0 }),
     duplicateOf: undefined,
     leaves: new Map(),
     orphans: [],
@@ -52,12 +52,24 @@ describe('the status of a cluster', () => {
     expect(findCondition(status.conditions, 'ApisServed')?.message).toContain('patch ingresses.networking.k8s.io')
   })
 
+  it('is not lost by many misses within seconds, as when its leaves change at the same time', () => {
+    const missesAt = (...seconds: number[]) =>
+      seconds.reduce(
+        (history, second) => recordContact(history, false, { nowMs, monotonicMs: second * 1_000 }),
+        recordContact(NO_HISTORY, true, { nowMs, monotonicMs: 0 }),
+      ).misses
+    expect([missesAt(1, 2, 3, 4, 5.9), missesAt(1, 2, 6), missesAt(1, 6, 11)]).toEqual([1, 2, 3])
+    const before = recordContact(NO_HISTORY, false, { nowMs, monotonicMs: 0 })
+    const hit = recordContact(before, true, { nowMs, monotonicMs: 1_000 })
+    expect(recordContact(hit, false, { nowMs, monotonicMs: 2_000 }).misses).toBe(1)
+  })
+
   it('is lost after three misses and back after two hits, and says when it was last reached', () => {
     let status: Cluster['status'] = decide()
-    let history = recordContact(NO_HISTORY, true, nowMs)
+    let history = recordContact(NO_HISTORY, true, { nowMs, monotonicMs: 0 })
     const seen: string[] = []
-    for (const isHit of [false, false, false, true, false, true, true]) {
-      history = recordContact(history, isHit, nowMs + 60_000)
+    for (const [index, isHit] of [false, false, false, true, false, true, true].entries()) {
+      history = recordContact(history, isHit, { nowMs: nowMs + 60_000, monotonicMs: 10_000 * (index + 1) })
       status = decide({ ...(status !== undefined && { status }), contact: isHit ? answered : failed, history })
       seen.push(findCondition(status.conditions, 'Reachable')?.status ?? '')
     }
@@ -109,7 +121,11 @@ describe('the status of a cluster', () => {
   it('writes nothing new while nothing changes', () => {
     const first = decide()
     expect(
-      decide({ status: first, nowMs: nowMs + 600_000, history: { hits: 99, misses: 0, lastHitMs: nowMs + 600_000 } }),
+      decide({
+        status: first,
+        nowMs: nowMs + 600_000,
+        history: { ...NO_HISTORY, hits: 99, lastHitMs: nowMs + 600_000 },
+      }),
     ).toEqual(first)
   })
 })

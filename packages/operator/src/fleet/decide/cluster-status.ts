@@ -1,7 +1,8 @@
 /**
  * Status of a Cluster from what contact with its API server brought. Pure.
  *
- * Reachable changes with hysteresis: False after three misses, True after two hits (at the first contact after one).
+ * Reachable changes with hysteresis: False after three misses, at least five seconds apart, because changes of leaves cause
+ * further contacts; True after two hits (at the first contact after one).
  * `lastContact` is written only when contact is lost, so that steady state writes nothing.
  */
 import { type Condition, findCondition, setCondition, timestamp } from '@seamark/kube'
@@ -27,14 +28,23 @@ export interface ContactHistory {
   readonly misses: number
   /** Wall clock, ms. */
   readonly lastHitMs: number | undefined
+  /** Of the last miss that counts. Monotonic, ms. */
+  readonly countedMissMs: number | undefined
 }
 
-export const NO_HISTORY: ContactHistory = { hits: 0, misses: 0, lastHitMs: undefined }
+export const NO_HISTORY: ContactHistory = { hits: 0, misses: 0, lastHitMs: undefined, countedMissMs: undefined }
 
-export function recordContact(history: ContactHistory, isHit: boolean, nowMs: number): ContactHistory {
-  return isHit
-    ? { hits: history.hits + 1, misses: 0, lastHitMs: nowMs }
-    : { hits: 0, misses: history.misses + 1, lastHitMs: history.lastHitMs }
+const MISS_SPACING_MS = 5_000
+
+export function recordContact(
+  { hits, misses, lastHitMs, countedMissMs }: ContactHistory,
+  isHit: boolean,
+  { nowMs, monotonicMs }: { readonly nowMs: number; readonly monotonicMs: number },
+): ContactHistory {
+  if (isHit) return { hits: hits + 1, misses: 0, lastHitMs: nowMs, countedMissMs: undefined }
+  if (countedMissMs !== undefined && monotonicMs - countedMissMs < MISS_SPACING_MS)
+    return { hits: 0, misses, lastHitMs, countedMissMs }
+  return { hits: 0, misses: misses + 1, lastHitMs, countedMissMs: monotonicMs }
 }
 
 export interface ClusterFacts {

@@ -146,7 +146,10 @@ class Clusters {
     const isHit = contact.state === 'answered'
     const next: Contacted = {
       contact,
-      history: recordContact(before?.history ?? NO_HISTORY, isHit, ctx.clock.now()),
+      history: recordContact(before?.history ?? NO_HISTORY, isHit, {
+        nowMs: ctx.clock.now(),
+        monotonicMs: nowMs,
+      }),
       checkedMs: isDue ? nowMs : (before?.checkedMs ?? nowMs),
       checkedUnder: connection,
     }

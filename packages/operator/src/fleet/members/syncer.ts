@@ -216,7 +216,8 @@ class Syncer {
       findLeaf: (key: string) => informers.get(LeafIngress, key),
       readLeaf: async (key: string) => this.#manager.client.find(LeafIngress, key),
     }
-    return sweepMember(deps, ctx)
+    await sweepMember(deps, ctx)
+    if (deps.isHubSynced) await this.#secrets?.sweep(ctx, deps.hubId)
   }
 
   #isFight(key: string, ctx: Context): boolean {

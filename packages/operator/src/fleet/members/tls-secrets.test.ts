@@ -1,8 +1,8 @@
-import { Secret } from '@seamark/kube'
+import { Forbidden, Secret } from '@seamark/kube'
 import { memoryCluster } from '@seamark/kube/testing'
 import { expect, it } from 'vitest'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
-import { SYNC_LABEL } from '../names.ts'
+import { HUB_LABEL, MANAGED_LABEL, SYNC_LABEL } from '../names.ts'
 import { TlsSecrets } from './tls-secrets.ts'
 
 function leafOf(name: string, cluster: string, phase: 'Active' | 'Drained' = 'Active'): LeafIngress {
@@ -54,4 +54,46 @@ it('does not copy a Secret without the label, and reports one of another type', 
   expect(hubWith({ type: 'Opaque' }).copiesFor(leaf, 'hub')).toEqual([
     'Secret shop/cert has the type Opaque; only kubernetes.io/tls is copied to clusters',
   ])
+})
+
+/** The member eu1 with copies of two Secrets, of which its leaf names `cert`, and a Secret of another owner. */
+function memberWithCopies() {
+  const member = memoryCluster('eu1')
+  const labels = { [MANAGED_LABEL]: 'true', [HUB_LABEL]: 'hub' }
+  for (const name of ['cert', 'former']) member.put(Secret, { metadata: { namespace: 'shop', name, labels } })
+  member.put(Secret, { metadata: { namespace: 'shop', name: 'foreign' } })
+  member.put(Secret, { metadata: { namespace: 'shop', name: 'of-other-hub', labels: { ...labels, [HUB_LABEL]: 'b' } } })
+  const { signal } = new AbortController()
+  const ctx = { cluster: 'eu1', client: member.client, log: member.log, signal }
+  const names = () => member.informers.list(Secret).map(({ metadata }) => metadata.name)
+  return { member, ctx, names }
+}
+
+it('a sweep deletes the copy that a leaf named before, and nothing of others', async () => {
+  const { ctx, names } = memberWithCopies()
+  await hubWith({}, leafOf('a', 'eu1')).sweep(ctx, 'hub')
+  expect(names()).toEqual(['cert', 'foreign', 'of-other-hub'])
+})
+
+it('a sweep deletes no copy that is named by a leaf which only the server has', async () => {
+  const { ctx, names } = memberWithCopies()
+  const server = memoryCluster()
+  const lost = leafOf('b', 'eu1')
+  const manifests = [{ spec: { tls: [{ secretName: 'former' }] } }]
+  server.put(LeafIngress, { ...lost, spec: { ...lost.spec, manifests: manifests as never } })
+  const cache = memoryCluster()
+  cache.put(LeafIngress, leafOf('a', 'eu1'))
+  await new TlsSecrets({ cluster: cache, client: server.client } as never, () => undefined).sweep(ctx, 'hub')
+  expect(names()).toContain('former')
+})
+
+it('a sweep without the right to list Secrets says what to grant', async () => {
+  const { member, ctx, names } = memberWithCopies()
+  member.intercept = ({ verb }) => {
+    if (verb === 'list')
+      throw new Forbidden('Forbidden', 'secrets is forbidden', 403, { apiVersion: 'v1', kind: 'Status' })
+  }
+  await hubWith({}, leafOf('a', 'eu1')).sweep(ctx, 'hub')
+  expect(names()).toHaveLength(4)
+  expect(member.lines.join()).toContain('grant list of secrets')
 })

@@ -2,15 +2,17 @@
  * Copies TLS Secrets of the hub to members, beside the leaves that name them. Only with `fleet.tlsSecrets`, and only Secrets
  * of type kubernetes.io/tls with the label `seamark.io/sync: "true"`: their owner decides that the key leaves the hub.
  *
- * Place in the flow: called by the syncer of a member, before a leaf is applied and after it was removed.
+ * Place in the flow: called by the syncer of a member, before a leaf is applied, after it was removed, and in its sweep.
  * Guarantees: certificates and keys are in no other object, message or log; a Secret of another owner is not changed; a copy
- * is deleted with the last leaf of the member that names it.
+ * is deleted with the last leaf of the member that names it, or by the next sweep when that leaf names another Secret.
  */
-import { type Kind, type Manager, Secret } from '@seamark/kube'
+import { type Context, Forbidden, type Kind, type Manager, Secret } from '@seamark/kube'
 import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
+import { isOurs } from '../decide/sync.ts'
 import { hashOf, HASH_ANNOTATION, HUB_LABEL, MANAGED_LABEL, SYNC_LABEL } from '../names.ts'
 import type { Manifest } from '../roots/root-kind.ts'
+import { deleteExactly } from './exact-delete.ts'
 
 const TLS_TYPE = 'kubernetes.io/tls'
 const COPIED_KEYS = ['tls.crt', 'tls.key', 'ca.crt']
@@ -52,13 +54,48 @@ export class TlsSecrets {
     const { namespace = '' } = leaf.metadata
     const names = secretNames(leaf)
     if (names.length === 0) return []
-    const { items } = await this.#manager.client.list(LeafIngress, { namespace, signal })
-    const others = items.filter(
-      (other) =>
-        other.spec.cluster === leaf.spec.cluster && keyOf(other) !== keyOf(leaf) && other.status?.phase !== 'Drained',
-    )
+    const onCluster = await this.#readLeaves(namespace, leaf.spec.cluster, signal)
+    const others = onCluster.filter((other) => keyOf(other) !== keyOf(leaf) && other.status?.phase !== 'Drained')
     const used = new Set(others.flatMap(secretNames))
     return names.filter((name) => !used.has(name)).map((name) => ({ kind: Secret, key: `${namespace}/${name}` }))
+  }
+
+  /** Deletes copies that no leaf of the member names. `ctx`: of the member. */
+  async sweep(
+    ctx: Pick<Context, 'cluster' | 'signal' | 'log'> & { readonly client: Pick<Context['client'], 'list' | 'delete'> },
+    hubId: string,
+  ): Promise<void> {
+    const leaves = this.#leavesIn(undefined).filter(({ spec }) => spec.cluster === ctx.cluster)
+    const cached = new Set(
+      leaves.flatMap((leaf) => secretNames(leaf).map((name) => `${leaf.metadata.namespace}/${name}`)),
+    )
+    for (const namespace of new Set(leaves.map(({ metadata }) => metadata.namespace ?? ''))) {
+      const unnamed = (await this.#findCopies(namespace, hubId, ctx)).filter((copy) => !cached.has(keyOf(copy)))
+      if (unnamed.length === 0) continue
+      const used = new Set((await this.#readLeaves(namespace, ctx.cluster, ctx.signal)).flatMap(secretNames))
+      for (const copy of unnamed) if (!used.has(copy.metadata.name ?? '')) await deleteExactly(ctx.client, Secret, copy)
+    }
+  }
+
+  async #findCopies(
+    namespace: string,
+    hubId: string,
+    { cluster, client, log, signal }: Parameters<TlsSecrets['sweep']>[0],
+  ): Promise<readonly Secret[]> {
+    try {
+      const { items } = await client.list(Secret, { namespace, labelSelector: `${MANAGED_LABEL}=true`, signal })
+      return items.filter((copy) => isOurs(copy, hubId))
+    } catch (error) {
+      if (!(error instanceof Forbidden)) throw error
+      const message = `copies of TLS Secrets that no leaf names are left on cluster ${cluster}; grant list of secrets there`
+      log.warn({ cluster, namespace }, message)
+      return []
+    }
+  }
+
+  async #readLeaves(namespace: string, cluster: string, signal: AbortSignal): Promise<readonly LeafIngress[]> {
+    const { items } = await this.#manager.client.list(LeafIngress, { namespace, signal })
+    return items.filter(({ spec }) => spec.cluster === cluster)
   }
 
   #leavesIn(namespace: string | undefined): readonly Immutable<LeafIngress>[] {
