@@ -18,6 +18,7 @@ import {
   NotFound,
   type Obj,
 } from '@seamark/kube'
+import { z } from 'zod'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { ProviderError } from '../rrset/error.ts'
 import { isMarkerName } from '../rrset/marker.ts'
@@ -38,6 +39,10 @@ const RECORDS_LABEL = 'seamark.io/records'
 /** JSON list of the marker sets that belong to the name of the object. */
 const MARKERS = 'seamark.io/markers'
 const NAME = 'seamark.io/name'
+
+const storedMarkers = z.array(
+  z.object({ name: z.string().refine(isMarkerName), type: z.string(), ttl: z.number(), values: z.array(z.string()) }),
+)
 
 interface Stored extends Obj {
   spec?: { endpoints?: { dnsName?: string; recordType?: string; targets?: string[]; recordTTL?: number }[] }
@@ -213,11 +218,14 @@ function setsOf(object: Stored): ObservedRRset[] {
       300,
     ),
   )
+  // When another client changed the annotation there is no marker: the records are not ours, so nothing is written.
+  return [...records, ...readMarkers(object.metadata.annotations?.[MARKERS])]
+}
+
+function readMarkers(text = '[]'): readonly RRset[] {
   try {
-    const markers = JSON.parse(object.metadata.annotations?.[MARKERS] ?? '[]') as RRset[]
-    return [...records, ...markers]
+    return storedMarkers.safeParse(JSON.parse(text)).data ?? []
   } catch {
-    // The annotation was modified: without a marker nothing of it is ours, so nothing is written.
-    return records
+    return []
   }
 }
