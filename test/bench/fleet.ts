@@ -2,58 +2,20 @@
  * The fleet: planning, the cost of one change with few and many roots, writes of a steady state, the way of a change to its
  * members while one of them does not answer, and memory.
  */
-import type { Ingress } from '@seamark/kube'
 import { parseScenario, playFleet } from '@seamark/cli/testing'
 import { startRelay } from '@seamark/kube/testing'
-import { type Cluster, DEFAULT_POLICY } from '@seamark/operator'
-import { ingressRoot, planRoot, proberInThisThread } from '@seamark/operator/testing'
+import { planFactsOf, planRoot, proberInThisThread, readyCluster } from '@seamark/operator/testing'
 import type { Figure } from './figure.ts'
 import { addRoots, changeRoot, rootOf, seconds, startEnvironment } from './fleet/environment.ts'
 import { steadyWrites } from './fleet/steady.ts'
 import { residentBytes } from './resident.ts'
 
-const clusterOf = (index: number): Cluster => ({
-  metadata: { name: `c${index}`, labels: { tier: 'prod' } },
-  spec: { weight: 100, namespacePolicy: 'Require' },
-  status: {
-    servedKinds: ['Ingress'],
-    conditions: [
-      {
-        type: 'Ready',
-        status: 'True',
-        reason: 'ClusterReady',
-        message: '',
-        lastTransitionTime: '2026-01-01T00:00:00Z',
-      },
-    ],
-  },
-})
-
-function plan(clusters: readonly Cluster[], root: Ingress) {
-  return planRoot({
-    root,
-    kind: ingressRoot,
-    policy: DEFAULT_POLICY,
-    ownedHosts: [root.spec?.rules?.[0]?.host ?? ''],
-    clusters,
-    backendOf: () => ({ state: 'present' }),
-    labelledClusters: undefined,
-    previous: undefined,
-    leaves: new Map(),
-    hubId: 'hub',
-    hubUid: 'hub',
-    allowedAnnotations: [],
-    canPublish: true,
-    nowMs: 0,
-  }).leaves
-}
-
 async function measurePlan(): Promise<number> {
-  const clusters = Array.from({ length: 100 }, (_, index) => clusterOf(index))
+  const clusters = Array.from({ length: 100 }, (_, index) => readyCluster(`c${index}`, { tier: 'prod' }))
   const roots = Array.from({ length: 1000 }, (_, index) => rootOf(index))
   const start = performance.now()
   let leaves = 0
-  for (const root of roots) leaves += plan(clusters, root).length
+  for (const root of roots) leaves += planRoot(planFactsOf(root, clusters)).leaves.length
   if (leaves !== 100_000) throw new Error(`${leaves} leaves`)
   return seconds(start)
 }
@@ -160,10 +122,10 @@ async function measureDrain(): Promise<number> {
 
 /** The LeafIngresses of 1 000 roots on 100 clusters, as a cache has them. */
 async function measureMemory(): Promise<number> {
-  const clusters = Array.from({ length: 100 }, (_, index) => clusterOf(index))
+  const clusters = Array.from({ length: 100 }, (_, index) => readyCluster(`c${index}`, { tier: 'prod' }))
   const leaves: unknown[] = []
   for (let index = 0; index < 1000; index++) {
-    for (const leaf of plan(clusters, rootOf(index)))
+    for (const leaf of planRoot(planFactsOf(rootOf(index), clusters)).leaves)
       leaves.push(
         JSON.parse(
           JSON.stringify({

@@ -4,6 +4,7 @@ import { builtin } from './cases/builtin.ts'
 import { custom } from './cases/custom.ts'
 import { remove } from './cases/delete.ts'
 import { discovery } from './cases/discovery.ts'
+import { escalation } from './cases/escalation.ts'
 import { patch } from './cases/patch.ts'
 import { read } from './cases/read.ts'
 import { reread } from './cases/reread.ts'
@@ -22,6 +23,7 @@ export const cases: readonly Case[] = [
   ...custom,
   ...builtin,
   ...rights,
+  ...escalation,
   ...rules,
   ...reread,
 ]

@@ -1,10 +1,10 @@
 import type { Ingress } from '@seamark/kube'
 import { describe, expect, it } from 'vitest'
+import { planFactsOf, readyCluster } from '../../../testing/root-plan-fixture.ts'
 import type { Cluster } from '../../api/cluster.ts'
 import { DEFAULT_POLICY } from '../../api/global-ingress-policy.ts'
 import type { GlobalIngressSpec } from '../../api/global-ingress.ts'
 import type { LeafIngress } from '../../api/leaf-ingress.ts'
-import { ingressRoot } from '../roots/ingress.ts'
 import { type PlanFacts, planRoot } from './plan.ts'
 
 const HOST = 'shop.example.com'
@@ -14,42 +14,8 @@ const root: Ingress = {
   spec: { rules: [{ host: HOST }] },
 }
 
-const clusterOf = (name: string): Cluster => ({
-  metadata: { name },
-  spec: { weight: 100, namespacePolicy: 'Require' },
-  status: {
-    servedKinds: ['Ingress'],
-    conditions: [
-      {
-        type: 'Ready',
-        status: 'True',
-        reason: 'ClusterReady',
-        message: '',
-        lastTransitionTime: '2026-01-01T00:00:00Z',
-      },
-    ],
-  },
-})
-
-function plan(changes: Partial<PlanFacts<Ingress>> = {}) {
-  return planRoot<Ingress>({
-    root,
-    kind: ingressRoot,
-    policy: DEFAULT_POLICY,
-    ownedHosts: [HOST],
-    clusters: [clusterOf('eu1')],
-    backendOf: () => ({ state: 'present' }),
-    labelledClusters: undefined,
-    previous: undefined,
-    leaves: new Map(),
-    hubId: 'hub',
-    hubUid: 'hub',
-    allowedAnnotations: [],
-    canPublish: true,
-    nowMs: 0,
-    ...changes,
-  })
-}
+const plan = (changes: Partial<PlanFacts<Ingress>> = {}) =>
+  planRoot<Ingress>({ ...planFactsOf(root, [readyCluster('eu1')]), ...changes })
 
 const leafOf = (cluster: string, spec: Partial<LeafIngress['spec']> = {}) =>
   new Map([
@@ -85,7 +51,7 @@ describe('the plan of a root', () => {
   })
 
   it('places a draining cluster as a new one: not before it is ready', () => {
-    const notReady: Cluster = { ...clusterOf('eu1'), status: { servedKinds: ['Ingress'] } }
+    const notReady: Cluster = { ...readyCluster('eu1'), status: { servedKinds: ['Ingress'] } }
     const previous = (state: 'Active' | 'Draining') =>
       ({ ...plan().spec, clusters: [{ name: 'eu1', state }] }) as GlobalIngressSpec
     const stateOf = (state: 'Active' | 'Draining') =>
@@ -105,7 +71,7 @@ describe('the plan of a root', () => {
     const [requested] = plan({
       policy: { ...DEFAULT_POLICY, conflict: 'Force' },
       root: { ...root, metadata: { ...root.metadata, annotations: { 'seamark.io/adopt': 'true' } } },
-      clusters: [{ ...clusterOf('eu1'), spec }],
+      clusters: [{ ...readyCluster('eu1'), spec }],
     }).leaves
     expect(requested?.spec).toMatchObject({ force: true, adopt: true, namespacePolicy: 'Create' })
   })
