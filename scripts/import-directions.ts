@@ -10,8 +10,9 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   dns: [],
   kube: [],
   apiserver: ['kube/object', 'kube/certificates', 'kube/private-file'],
-  operator: ['kube', 'dns'],
-  gateway: ['kube'],
+  dialects: ['kube/object'],
+  operator: ['kube', 'dns', 'dialects'],
+  gateway: ['kube', 'dialects'],
 }
 /** What tests import in addition. */
 const TEST_HELPERS = /^(kit|kube\/testing)(\/|$)/
@@ -74,8 +75,8 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
   'packages/gateway/src/proxy': { layers: ['request', 'listen upstream', 'handler.ts', 'proxy.ts'] },
   'packages/operator/src': {
     layers: [
-      'reasons.ts duration.ts host-name.ts',
-      'address.ts finding.ts metrics.ts',
+      'reasons.ts duration.ts',
+      'finding.ts metrics.ts',
       'api clusters rrset health',
       'providers process',
       'serve',
@@ -89,7 +90,7 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
       health: '',
       rrset: 'reasons.ts',
       providers: 'api rrset',
-      balance: 'reasons.ts host-name.ts address.ts api rrset health providers process',
+      balance: 'reasons.ts api rrset health providers process',
     },
     // Load balancers whose records go to a DNS provider are written by the engine of records.
     exceptions: [['balance/provider', 'records']],

@@ -2,7 +2,7 @@
 import type { Obj } from '@seamark/kube/object'
 import type { HTTPProxy, VirtualHost } from '@seamark/kube/contour'
 import type { Target } from '../src/publish/sources/source.ts'
-import { sortAddresses } from '../src/address.ts'
+import { sortAddresses } from '@seamark/dialects'
 import { TLS_ACME } from '../src/publish/annotation-keys.ts'
 import type { ChildRole } from '../src/publish/decide/child.ts'
 import { decide, type Decision } from '../src/publish/decide/decide.ts'

@@ -6,7 +6,7 @@ import type { PublishOptions } from '../publish/options.ts'
 import type { Provider } from '../providers/provider.ts'
 import { RecordsConfig } from '../records/config.ts'
 import type { AdmissionConfig } from '../process/admission-config.ts'
-import type { Grants } from '../process/grants.ts'
+import type { Grants } from '@seamark/dialects'
 import type { DnsConfig } from '../serve/config.ts'
 import type { WildcardOptions } from '../wildcard/options.ts'
 

@@ -2,7 +2,7 @@
 import { type Cluster, NotFound } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
-import { normalizeHost } from '../host-name.ts'
+import { normalizeHost } from '@seamark/dialects'
 import { findOwner } from '../publish/decide/child.ts'
 import type { EndpointFact } from './chain.ts'
 

@@ -8,7 +8,7 @@
  */
 import type { Manager } from '@seamark/kube'
 import type { Immutable, Kind, Obj } from '@seamark/kube/object'
-import { findGrantFault, type Grants } from './grants.ts'
+import { findGrantFault, type Grants } from '@seamark/dialects'
 
 /** Most names that a refusal lists. */
 const SHOWN_NAMES = 10

@@ -4,11 +4,10 @@
  *
  * Each value is accepted or refused as a whole, with a finding: an invalid TTL never prevents a record.
  */
-import { parseAddress } from '../address.ts'
+import { parseAddress, findHostFault, normalizeHost } from '@seamark/dialects'
 import { annotation, type Annotations, EXTERNAL_DNS_PREFIXES } from './annotation-keys.ts'
 import { type Finding, warning } from '../finding.ts'
 import { parseDurationMs } from './flags.ts'
-import { findHostFault, normalizeHost } from '../host-name.ts'
 
 export interface DnsSettings {
   readonly ttl?: number

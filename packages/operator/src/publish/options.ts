@@ -5,7 +5,7 @@
  * "Moving from contour-plus"). Flags, environment and the configuration file override single fields of one of the two.
  */
 import { parseDurationMs } from '@seamark/kube'
-import type { Grants } from '../process/grants.ts'
+import type { Grants } from '@seamark/dialects'
 import { PublishConfig } from './config.ts'
 
 type Immutable<T> = T extends readonly (infer Item)[]

@@ -6,7 +6,7 @@
  */
 import type { Node } from '@seamark/kube'
 import type { Immutable, LabelPredicate } from '@seamark/kube/object'
-import { parseAddress } from '../address.ts'
+import { parseAddress } from '@seamark/dialects'
 import { MAX_NODE_ADDRESSES } from './limits.ts'
 import type { WildcardOptions } from './options.ts'
 

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { apiVersionOf, type Immutable } from '@seamark/kube/object'
 import { DNSEndpoint, type Endpoint } from '../api/dns-endpoint.ts'
 import { CLUSTER_LABEL } from '../clusters/registry.ts'
-import { findHostFault, normalizeHost } from '../host-name.ts'
+import { findHostFault, normalizeHost } from '@seamark/dialects'
 import type { WildcardOptions } from './options.ts'
 
 export const OWNED_BY = 'seamark.io/owned-by'

@@ -7,7 +7,7 @@
 import { isIP } from 'node:net'
 import type { Immutable } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
-import { parseAddress } from '../../address.ts'
+import { parseAddress } from '@seamark/dialects'
 import type { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
 import { canonicalName, compareText, isInvalid } from '../../rrset/rrset.ts'
 

@@ -5,7 +5,7 @@
  * beside another record, RFC 1034 §3.6.2); IPv4 and IPv6 go into A and AAAA, sorted and without duplicates.
  */
 import { compareText, type RRset } from '../../rrset/rrset.ts'
-import { parseAddress } from '../../address.ts'
+import { parseAddress } from '@seamark/dialects'
 import { AnswerShares, type BalancedSet } from './answer-shares.ts'
 import type { Candidate } from './endpoints.ts'
 

@@ -5,9 +5,8 @@
  */
 import type { Immutable, Ingress, Service } from '@seamark/kube'
 import type { Obj } from '@seamark/kube/object'
-import { parseAddress } from '../../address.ts'
+import { parseAddress, normalizeHost } from '@seamark/dialects'
 import type { Gateway } from '@seamark/kube/gateway-api'
-import { normalizeHost } from '../../host-name.ts'
 import { compareText } from '../../rrset/rrset.ts'
 
 export const LOAD_BALANCER_ANNOTATION = 'loadbalancer.gardener.cloud/dnsloadbalancer'

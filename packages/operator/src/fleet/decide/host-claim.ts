@@ -9,7 +9,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { HostClaim } from '../../api/host-claim.ts'
-import { findHostFault, normalizeHost } from '../../host-name.ts'
+import { findHostFault, normalizeHost } from '@seamark/dialects'
 import type { Immutable } from '@seamark/kube/object'
 import type { Reason } from '../../reasons.ts'
 

@@ -2,7 +2,7 @@
 import type { Immutable } from '@seamark/kube/object'
 import { HTTPRoute, type ParentRef } from '@seamark/kube/gateway-api'
 import type { LeafAddress } from '../../api/leaf-ingress.ts'
-import { normalizeHost } from '../../host-name.ts'
+import { normalizeHost } from '@seamark/dialects'
 import {
   type Admission,
   type AdmissionFacts,

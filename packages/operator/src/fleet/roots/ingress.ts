@@ -1,9 +1,8 @@
 /** Ingress as a root. */
 import { Ingress } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
-import { parseAddress } from '../../address.ts'
+import { parseAddress, findHostFault, normalizeHost } from '@seamark/dialects'
 import type { LeafAddress } from '../../api/leaf-ingress.ts'
-import { findHostFault, normalizeHost } from '../../host-name.ts'
 import {
   type Admission,
   copyAnnotations,

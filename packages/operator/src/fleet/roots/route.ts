@@ -1,7 +1,7 @@
 /** OpenShift's Route as a root. A Route has one host, so the managed host is a second Route. */
 import type { Immutable } from '@seamark/kube/object'
 import { Route } from '../../api/route.ts'
-import { normalizeHost } from '../../host-name.ts'
+import { normalizeHost } from '@seamark/dialects'
 import { readAddress } from './ingress.ts'
 import {
   type Admission,

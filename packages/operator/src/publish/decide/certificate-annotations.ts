@@ -6,11 +6,10 @@
  * contour-plus reads the first three; the others are read only with the setting `annotations`.
  */
 import type { CertificateSpec } from '../../api/certificate.ts'
-import { parseAddress } from '../../address.ts'
+import { parseAddress, findHostFault, normalizeHost } from '@seamark/dialects'
 import { annotation, type Annotations, KEY_ALGORITHM, KEY_SIZE, REVISION_HISTORY_LIMIT } from '../annotation-keys.ts'
 import { type Finding, note, warning } from '../../finding.ts'
 import { parseDurationMs } from '../flags.ts'
-import { findHostFault, normalizeHost } from '../../host-name.ts'
 import { parseSecretTemplate } from './certificate-template.ts'
 import type { PublishOptions } from '../options.ts'
 

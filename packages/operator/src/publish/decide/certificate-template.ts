@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import type { CertificateSpec } from '../../api/certificate.ts'
-import { isObjectName } from '../../host-name.ts'
+import { isObjectName } from '@seamark/dialects'
 
 const NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
 /** Bytes of all annotations of one object. */

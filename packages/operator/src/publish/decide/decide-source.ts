@@ -1,6 +1,6 @@
 /** The desired objects and the findings of one HTTPProxy: for callers that need the decision without a cluster. */
 import type { Immutable } from '@seamark/kube/object'
-import { sortAddresses } from '../../address.ts'
+import { sortAddresses } from '@seamark/dialects'
 import type { HTTPProxy } from '@seamark/kube/contour'
 import type { Finding } from '../../finding.ts'
 import type { DesiredChild } from './child.ts'

@@ -13,7 +13,7 @@ import { decideDelegation } from './delegation.ts'
 import { decideDns } from './dns-endpoint.ts'
 import { type Finding, note, warning } from '../../finding.ts'
 import { claimKey, type Claim } from '../sources/host-claim.ts'
-import { findHostFault, normalizeHost } from '../../host-name.ts'
+import { findHostFault, normalizeHost } from '@seamark/dialects'
 import type { PublishOptions } from '../options.ts'
 import type { Source, Target } from '../sources/source.ts'
 

@@ -7,9 +7,8 @@
  */
 import { type Immutable, matchesLabelSelector } from '@seamark/kube/object'
 import { Gateway, HTTPRoute, type Listener, type ParentRef, type ReferenceGrant } from '@seamark/kube/gateway-api'
-import { sortAddresses } from '../../address.ts'
+import { sortAddresses, normalizeHost } from '@seamark/dialects'
 import { type Finding, warning } from '../../finding.ts'
-import { normalizeHost } from '../../host-name.ts'
 import type { Source, TlsBlock } from './source.ts'
 import { commonOf } from './base.ts'
 

@@ -4,7 +4,7 @@
  */
 import type { Immutable } from '@seamark/kube/object'
 import { HTTPProxy, IngressRoute } from '@seamark/kube/contour'
-import { normalizeHost } from '../../host-name.ts'
+import { normalizeHost } from '@seamark/dialects'
 import type { Source } from './source.ts'
 import { commonOf } from './base.ts'
 

@@ -1,8 +1,7 @@
 /** Ingress: the hosts of its rules, at the addresses in its status; one certificate per TLS entry. */
 import { Ingress } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
-import { sortAddresses } from '../../address.ts'
-import { normalizeHost } from '../../host-name.ts'
+import { sortAddresses, normalizeHost } from '@seamark/dialects'
 import type { Source } from './source.ts'
 import { commonOf } from './base.ts'
 

@@ -4,8 +4,7 @@
  */
 import type { Immutable } from '@seamark/kube/object'
 import { Route } from '../../api/route.ts'
-import { sortAddresses } from '../../address.ts'
-import { normalizeHost } from '../../host-name.ts'
+import { sortAddresses, normalizeHost } from '@seamark/dialects'
 import type { Source } from './source.ts'
 import { commonOf } from './base.ts'
 

@@ -1,7 +1,7 @@
 /** The load balancer of a source, and its addresses. */
 import type { Immutable } from '@seamark/kube/object'
 import type { Service } from '@seamark/kube'
-import { sortAddresses } from '../../address.ts'
+import { sortAddresses } from '@seamark/dialects'
 import { effectiveClass } from './class-filter.ts'
 import { warning } from '../../finding.ts'
 import type { PublishOptions } from '../options.ts'

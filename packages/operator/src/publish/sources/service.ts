@@ -1,9 +1,8 @@
 /** Service of type LoadBalancer: the hosts of ExternalDNS' hostname annotation, at the addresses of the Service. */
 import { Service } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
-import { sortAddresses } from '../../address.ts'
+import { sortAddresses, normalizeHost } from '@seamark/dialects'
 import { externalDns } from '../external-dns-annotations.ts'
-import { normalizeHost } from '../../host-name.ts'
 import type { Source } from './source.ts'
 import { commonOf } from './base.ts'
 

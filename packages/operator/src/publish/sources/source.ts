@@ -2,7 +2,7 @@
  * The common form of every source kind: one `Source` per object.
  * sources/<kind>.ts creates it; all later parts (decide, plan, explain) use only this form.
  */
-import type { Addresses } from '../../address.ts'
+import type { Addresses } from '@seamark/dialects'
 import type { Annotations } from '../annotation-keys.ts'
 import type { Finding } from '../../finding.ts'
 import type { SourceKind } from '../options.ts'

@@ -3,7 +3,7 @@
  * only where the configuration trusts the namespace. Anyone who can write a DNSEndpoint can write its annotations, so an
  * annotation alone proves nothing. Pure.
  */
-import { findGrantFault, type Grants } from '../../../process/grants.ts'
+import { findGrantFault, type Grants } from '@seamark/dialects'
 import { claimText } from '../../../rrset/external-dns-registry.ts'
 import type { RecordsConfig } from '../../config.ts'
 import type { EndpointLimits } from './tenant-limits.ts'

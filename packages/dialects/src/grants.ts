@@ -8,7 +8,7 @@
  * - A wildcard matches all names at its level, so it needs an explicit grant: `*.shop.example.com`.
  */
 import { z } from 'zod'
-import { normalizeHost } from '../host-name.ts'
+import { normalizeHost } from './host-name.ts'
 
 export const GrantsConfig = z
   .array(
