@@ -78,6 +78,7 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
       'reasons.ts duration.ts',
       'finding.ts metrics.ts',
       'api clusters rrset health',
+      'hosts',
       'providers process',
       'serve',
       'publish wildcard fleet records',
@@ -90,7 +91,8 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
       health: '',
       rrset: 'reasons.ts',
       providers: 'api rrset',
-      balance: 'reasons.ts api rrset health providers process',
+      hosts: 'api',
+      balance: 'reasons.ts api hosts rrset health providers process',
     },
     // Load balancers whose records go to a DNS provider are written by the engine of records.
     exceptions: [['balance/provider', 'records']],

@@ -34,6 +34,7 @@ const desiredRecord = (index: number, address = '192.0.2.1', revision = '1'): De
   source: {
     uid: `dnsendpoint/00000000-0000-4000-8000-${String(index).padStart(12, '0')}`,
     label: `DNSEndpoint bench/host-${index}`,
+    age: { createdAt: '', namespace: 'bench', name: `host-${index}`, kind: 'DNSEndpoint' },
     revision,
   },
 })

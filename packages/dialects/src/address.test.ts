@@ -42,13 +42,17 @@ describe('addresses', () => {
       { ip: '::1' },
       { ip: '10.0.0.1' },
       { hostname: 'a_b' },
+      { hostname: '192.0.2.7' },
+      { hostname: '2001:DB8::7' },
+      { ip: 'y', hostname: '192.0.2.8' },
       {},
     ]
     expect(sortAddresses(entries)).toEqual({
       v4: ['10.0.0.2', '10.0.0.1'],
       v6: ['::1'],
+      inHostname: { v4: ['192.0.2.7', '192.0.2.8'], v6: ['2001:db8::7'] },
       hostnames: ['lb.example'],
-      invalid: ['x', 'a_b'],
+      invalid: ['x', 'a_b', 'y'],
     })
   })
 })

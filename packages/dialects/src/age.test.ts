@@ -4,7 +4,7 @@ import { type Aged, compareAge } from './age.ts'
 
 const word = fc.constantFrom('a', 'b', 'c')
 const aged = fc.record<Aged>({
-  createdAt: fc.constantFrom('2026-01-01T00:00:00Z', '2026-01-01T00:00:01Z'),
+  createdAt: fc.constantFrom('', '2026-01-01T00:00:00Z', '2026-01-01T00:00:01Z'),
   namespace: word,
   name: word,
   kind: word,
@@ -19,6 +19,11 @@ it('decides creation time, then namespace, name and kind', () => {
     { ...base, kind: 'a' },
   ]
   for (const each of older) expect(compareAge(each, base)).toBeLessThan(0)
+})
+
+it('an object that is not created yet is younger than all that are', () => {
+  const created = { createdAt: '2026-01-01T00:00:00Z', namespace: 'b', name: 'b', kind: 'b' }
+  expect(compareAge({ createdAt: '', namespace: 'a', name: 'a', kind: 'a' }, created)).toBeGreaterThan(0)
 })
 
 it('is a total order that is 0 for one object only', () => {

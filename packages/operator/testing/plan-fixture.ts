@@ -18,8 +18,18 @@ export function record(name: string, type: string, values: string[], ttl = 60): 
   return { name: `${name}.${ZONE}`, type, ttl, values: sortedUnique(values) }
 }
 
-export function source(uid: string, more: Partial<RecordSource> = {}): RecordSource {
-  return { uid, label: `Test ${uid}`, ...more }
+/** @param second of its creation time */
+export function source(
+  uid: string,
+  { second, ...more }: Partial<RecordSource> & { second?: number } = {},
+): RecordSource {
+  const createdAt = second === undefined ? '' : `2030-01-01T00:00:0${second}Z`
+  return {
+    uid,
+    label: `Test ${uid}`,
+    age: { createdAt, namespace: more.namespace ?? '', name: uid, kind: 'Test' },
+    ...more,
+  }
 }
 
 export function want(set: RRset, from: RecordSource = source(`s-${set.name}`), policy?: Policy): Desired {

@@ -31,7 +31,12 @@ const engine = createEngine({
 for (let round = 1; !stop.signal.aborted; round++) {
   const desired = [0, 1].map((index): Desired => ({
     set: { name: `p${id}-${index}.a.test.`, type: 'A', ttl: 60, values: [`192.0.${round % 250}.${Number(id) + 1}`] },
-    source: { uid: `source-${id}-${index}`, label: `Test ${id}`, revision: String(round) },
+    source: {
+      uid: `source-${id}-${index}`,
+      label: `Test ${id}`,
+      age: { createdAt: '', namespace: '', name: `${id}-${index}`, kind: 'Test' },
+      revision: String(round),
+    },
   }))
   const sources = { present: new Set(desired.map(({ source }) => source.uid)), gone: new Set<string>() }
   const names = new Set(desired.map(({ set }) => set.name))

@@ -78,17 +78,3 @@ export function recordingReader(objects: Objects, refs: Set<string>): Objects {
     served: (secret) => objects.served?.(secret),
   }
 }
-
-/** Oldest first, then by namespace and name: the order in which objects win conflicts. */
-export function compareAge(a: Immutable<Obj>, b: Immutable<Obj>): number {
-  const [left, right] = [a.metadata, b.metadata]
-  return (
-    compare(left.creationTimestamp ?? '', right.creationTimestamp ?? '') ||
-    compare(left.namespace ?? '', right.namespace ?? '') ||
-    compare(left.name ?? '', right.name ?? '')
-  )
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
-}

@@ -5,11 +5,12 @@
  * Hosts, paths and certificates are those of the root if it is an Ingress; other roots have one route per host. A host without
  * a certificate on this cluster is passed through over TLS. Requests go to the port that the policy probes.
  */
+import { byAge } from '@seamark/dialects'
 import { addressGuard, Ingress, messageOf, type AddressGuard } from '@seamark/kube'
 import { isIP } from 'node:net'
 import { keyOf, kind, type Immutable, type Obj } from '@seamark/kube/object'
 import { originOf, type Draft } from '../draft/draft.ts'
-import { compareAge, type BuildSettings, type Objects } from '../draft/input.ts'
+import { type BuildSettings, type Objects } from '../draft/input.ts'
 import type { Action, Cluster, HealthCheck, WeightedAddress } from '../ir/model.ts'
 import { nameCluster } from '../ir/names.ts'
 import { addIngress, DEFAULT_IDLE_MS } from './ingress.ts'
@@ -55,7 +56,7 @@ const WEIGHT_SCALE = 1_000
 
 export function addGlobalIngresses(draft: Draft, objects: Objects, settings: BuildSettings): void {
   const isRefused = addressGuard({ allowLoopback: settings.allowsLoopback })
-  for (const global of objects.list(GlobalIngress).toSorted(compareAge)) {
+  for (const global of objects.list(GlobalIngress).toSorted(byAge(GlobalIngress))) {
     try {
       addGlobalIngress(draft, objects, settings, isRefused, global)
     } catch (error) {

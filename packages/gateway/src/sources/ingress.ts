@@ -2,12 +2,13 @@
  * Ingress v1. Prefix paths are compared by segment; ImplementationSpecific is a regex if it contains one of `^+*[]%`, else
  * a string prefix. An Ingress has no conditions: what is wrong becomes a finding (an Event), and the rest is served.
  */
+import { byAge } from '@seamark/dialects'
 import { Ingress, messageOf } from '@seamark/kube'
 import type { IngressBackend } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
 import { parseGoDuration, parseTimeout } from '../draft/durations.ts'
 import { originOf, type Draft, type Finding } from '../draft/draft.ts'
-import { compareAge, type BuildSettings, type Objects } from '../draft/input.ts'
+import { type BuildSettings, type Objects } from '../draft/input.ts'
 import { findCertificate, secretKey, STILL_SERVED } from '../draft/secrets.ts'
 import { clusterOf, protocolOf, resolveService } from '../draft/services.ts'
 import { runStep, type DraftSink, type StepRecords, type StepTarget } from '../draft/step.ts'
@@ -21,7 +22,7 @@ export function servedIngresses(objects: Objects, settings: BuildSettings): Immu
   return objects
     .list(Ingress)
     .filter((ingress) => isServedClass(ingress, settings))
-    .toSorted(compareAge)
+    .toSorted(byAge(Ingress))
 }
 
 const intents = new WeakMap<Immutable<Ingress>, StatusIntent>()

@@ -2,7 +2,8 @@
  * Which clusters are registered: Secrets with the label `seamark.io/cluster=<name>` and the key `kubeconfig` in the manager's
  * namespace. Pure; of two Secrets for one name the older registers it. Shared by wildcard and fleet.
  */
-import type { Secret } from '@seamark/kube'
+import { byAge } from '@seamark/dialects'
+import { Secret } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
 
 /** On a Secret: the name of the cluster that it registers. */
@@ -45,11 +46,7 @@ export function localRegistration(cluster: string, namespace: string): Registrat
 /** By cluster name; a second Secret of one name waits until the first is gone. */
 export function readRegistry(secrets: readonly Immutable<Secret>[]): Map<string, Registration> {
   const registry = new Map<string, Registration>()
-  const oldestFirst = secrets.toSorted((a, b) => {
-    const [left, right] = [a, b].map(({ metadata }) => `${metadata.creationTimestamp ?? ''} ${metadata.name ?? ''}`)
-    return (left ?? '') < (right ?? '') ? -1 : 1
-  })
-  for (const secret of oldestFirst) {
+  for (const secret of secrets.toSorted(byAge(Secret))) {
     const registration = readRegistration(secret)
     if (registration === undefined || registry.has(registration.cluster)) continue
     registry.set(registration.cluster, registration)

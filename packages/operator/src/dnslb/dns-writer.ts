@@ -70,7 +70,13 @@ export async function createDnsWriter(options: DnsWriterOptions): Promise<DnsWri
     const { targets, unread } = await engine.targets(new AbortController().signal)
     for (const { why } of unread) log.error({ provider: provider.name, why }, 'zones of a provider cannot be listed')
     const zones = targets.map(({ zone }) => zone.name)
-    registry.register({ name: provider.name, scope: { type: 'Cluster' }, zones, createdAtMs: 0, engine })
+    registry.register({
+      name: provider.name,
+      scope: { type: 'Cluster' },
+      zones,
+      age: { ...OLDEST, name: provider.name },
+      engine,
+    })
   }
   return {
     registry,
@@ -100,3 +106,6 @@ async function staticProviders({ providers, types, env, log }: DnsWriterOptions)
   }
   return created
 }
+
+/** Providers of the environment have no object: older than every DNSProvider. */
+const OLDEST = { createdAt: '0', namespace: '', kind: '' }

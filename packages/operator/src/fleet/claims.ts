@@ -3,6 +3,7 @@
  * the root that loses it finds the owner in its next reconcile.
  */
 import { AlreadyExists, Conflict, type Context, type Index, type Manager } from '@seamark/kube'
+import { ageOf } from '@seamark/dialects'
 import type { Immutable, Obj } from '@seamark/kube/object'
 import { DomainVerification } from '../api/domain-verification.ts'
 import { HostClaim } from '../api/host-claim.ts'
@@ -122,9 +123,8 @@ export class Claims {
   }
 }
 
-function claimantOf(kind: RootKind, { metadata }: Immutable<Obj>): Claimant {
-  const { namespace = '', name = '', uid = '', creationTimestamp = '' } = metadata
-  return { kind: kind.kind.kind, namespace, name, uid, createdAt: creationTimestamp }
+function claimantOf({ kind }: RootKind, root: Immutable<Obj>): Claimant {
+  return { ...ageOf(kind, root), uid: root.metadata.uid ?? '' }
 }
 
 function uidsOf({ spec }: Immutable<HostClaim>): string[] {

@@ -2,10 +2,6 @@
 import { createHash } from 'node:crypto'
 import { FLEET_GROUP } from '../api/cluster.ts'
 
-/** Controller name of the IngressClass and of the GatewayClass whose objects are roots. */
-export const GLOBAL_CONTROLLER = `${FLEET_GROUP}/global`
-
-export const MANAGED_LABEL = `${FLEET_GROUP}/managed`
 /** On leaves: identity of the hub that wrote them (`fleet.hubId`). */
 export const HUB_LABEL = `${FLEET_GROUP}/hub`
 export const ROOT_UID_LABEL = `${FLEET_GROUP}/root-uid`
@@ -13,8 +9,6 @@ export const ROOT_KIND_LABEL = `${FLEET_GROUP}/root-kind`
 export const LEAF_CLUSTER_LABEL = `${FLEET_GROUP}/cluster`
 /** On a TLS Secret of the hub: it may be copied to clusters whose leaves name it. */
 export const SYNC_LABEL = `${FLEET_GROUP}/sync`
-/** A Route with this label is a root. */
-export const GLOBAL_LABEL = `${FLEET_GROUP}/global`
 /** On hub Services: the cluster that has the workload, as in the KCP proof of concept. */
 export const KCP_CLUSTER_LABEL = 'kcp.dev/cluster'
 
@@ -32,7 +26,6 @@ export const FORCE_DETACH_ANNOTATION = `${FLEET_GROUP}/force-detach`
 /** On a root: take over equally named objects on members that are not ours. */
 export const ADOPT_ANNOTATION = `${FLEET_GROUP}/adopt`
 
-export const ROOT_FINALIZER = `${FLEET_GROUP}/global`
 export const DNS_FINALIZER = `${FLEET_GROUP}/dns`
 export const REMOTE_FINALIZER = `${FLEET_GROUP}/remote`
 export const CLUSTER_FINALIZER = `${FLEET_GROUP}/cluster`

@@ -8,6 +8,8 @@ import type { RRset } from '../rrset/rrset.ts'
 import { memoryProvider } from './memory.ts'
 import { ORIGINAL_CLUSTER, ORIGINAL_TYPES, ownerIdOf, sourceIdOf, withOriginalOwnership } from './original-ownership.ts'
 
+const AGE = { createdAt: '', namespace: '', name: 'test', kind: 'Test' }
+
 const ZONE = 'example.com.'
 const NAME = 'shop.example.com.'
 const MARKER = 'comment-shop.example.com.'
@@ -41,7 +43,7 @@ async function fixture(sets: RRset[], cnames: string[] = [], identity = 'GardenR
     async want(...wanted: RRset[]) {
       const desired = wanted.map((set): Desired => ({
         set,
-        source: { uid: sourceIdOf(set.name), label: 'test' },
+        source: { uid: sourceIdOf(set.name), label: 'test', age: AGE },
         policy: { isHealthDriven: true, isApproved: true, removeWhenEmpty: true },
       }))
       const sources = { present: { has: () => true }, gone: { has: () => false } }
@@ -54,7 +56,7 @@ async function fixture(sets: RRset[], cnames: string[] = [], identity = 'GardenR
       return codes
     },
     async changes(...wanted: RRset[]) {
-      const desired = wanted.map((set) => ({ set, source: { uid: sourceIdOf(set.name), label: 'test' } }))
+      const desired = wanted.map((set) => ({ set, source: { uid: sourceIdOf(set.name), label: 'test', age: AGE } }))
       const sources = { present: { has: () => true }, gone: { has: () => false } }
       const { plans } = await engine.plan({ desired, unusable: [], sources }, new Set([NAME]), signal)
       return plans.flatMap((plan) => plan.changes.map(({ op, type }) => `${op} ${type}`))

@@ -1,7 +1,6 @@
 /** Every annotation that publish reads or writes. Our own have the configurable prefix of `PublishOptions`. */
 
 export const TLS_ACME = 'kubernetes.io/tls-acme'
-export const CLASS_KEYS = ['kubernetes.io/ingress.class', 'projectcontour.io/ingress.class'] as const
 export const ISSUER = 'cert-manager.io/issuer'
 export const CLUSTER_ISSUER = 'cert-manager.io/cluster-issuer'
 export const REVISION_HISTORY_LIMIT = 'cert-manager.io/revision-history-limit'

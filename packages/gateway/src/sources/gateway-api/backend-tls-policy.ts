@@ -4,10 +4,11 @@
  *
  * Guarantee: a backend with a policy that cannot be used gets no requests at all, rather than unverified ones.
  */
+import { byAge } from '@seamark/dialects'
 import { BackendTLSPolicy, type Gateway } from '@seamark/kube/gateway-api'
 import { keyOf, type Immutable } from '@seamark/kube/object'
 import { readCaRefs, type CaFault } from './ca-bundles.ts'
-import { compareAge, type BuildSettings, type Objects } from '../../draft/input.ts'
+import { type BuildSettings, type Objects } from '../../draft/input.ts'
 import { condition, identify, type ConditionIntent, type StatusIntent } from '../../draft/status-intent.ts'
 import type { UpstreamTls } from '../../ir/model.ts'
 import { GATEWAY_GROUP } from './listener.ts'
@@ -34,7 +35,7 @@ export class BackendTlsPolicies {
     this.#settings = settings
     this.#entries = objects
       .list(BackendTLSPolicy)
-      .toSorted(compareAge)
+      .toSorted(byAge(BackendTLSPolicy))
       .flatMap((policy) => {
         try {
           return [this.#read(objects, policy)]

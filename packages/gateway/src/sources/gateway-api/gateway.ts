@@ -1,9 +1,10 @@
 /** GatewayClass and Gateway: those of this controller, and their statuses. Listeners are in listener.ts. */
+import { byAge } from '@seamark/dialects'
 import { Namespace } from '@seamark/kube'
 import { Gateway, GatewayClass, type Listener as ListenerSpec } from '@seamark/kube/gateway-api'
 import { keyOf, matchesLabelSelector, type Immutable } from '@seamark/kube/object'
 import type { Draft } from '../../draft/draft.ts'
-import { compareAge, type BuildSettings, type Objects } from '../../draft/input.ts'
+import { type BuildSettings, type Objects } from '../../draft/input.ts'
 import { condition, identify, type StatusIntent } from '../../draft/status-intent.ts'
 import { ListenerPorts } from './listener-port.ts'
 import { GATEWAY_GROUP, hasInsecureValidation, readListeners, type ServedListener } from './listener.ts'
@@ -24,7 +25,7 @@ export function readGateways(draft: Draft, objects: Objects, settings: BuildSett
       if (settings.gateway !== undefined) return keyOf(gateway) === settings.gateway
       return classes.has(gateway.spec?.gatewayClassName ?? '')
     })
-    .toSorted(compareAge)
+    .toSorted(byAge(Gateway))
     .flatMap((gateway) => {
       try {
         return [{ gateway, key: keyOf(gateway), listeners: readListeners(draft, objects, ports, gateway) }]

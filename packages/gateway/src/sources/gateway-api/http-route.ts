@@ -2,11 +2,12 @@
  * HTTPRoute and GRPCRoute: attachment to listeners and the conditions Accepted and ResolvedRefs for each parent. A rule whose
  * backends cannot be resolved answers 500 for their share of the requests.
  */
+import { ageOf, compareAge } from '@seamark/dialects'
 import { messageOf } from '@seamark/kube'
 import { BackendTLSPolicy, GRPCRoute, HTTPRoute, type HTTPRouteRule } from '@seamark/kube/gateway-api'
-import { keyOf, type Immutable } from '@seamark/kube/object'
+import type { Immutable } from '@seamark/kube/object'
 import { originOf, type Draft } from '../../draft/draft.ts'
-import { compareAge, type BuildSettings, type Objects } from '../../draft/input.ts'
+import { type BuildSettings, type Objects } from '../../draft/input.ts'
 import { condition, identify, type StatusIntent } from '../../draft/status-intent.ts'
 import { runStep, type StepRecords } from '../../draft/step.ts'
 import type { Route } from '../../ir/model.ts'
@@ -42,7 +43,7 @@ export function addHttpRoutes(input: Input): StatusIntent[] {
       .map((object) => ({ kind: 'GRPCRoute' as const, object, rules: () => grpcRules(object) })),
   ]
   return routes
-    .toSorted((a, b) => compareAge(a.object, b.object))
+    .toSorted((a, b) => compareAge(ageOf(a, a.object), ageOf(b, b.object)))
     .flatMap((route) => {
       try {
         return addRoute(input, route)
@@ -106,10 +107,11 @@ function buildRules(
   { kind, object, rules }: RouteObject,
   services: Set<string>,
 ): readonly BuiltRule[] {
-  const { namespace = '', creationTimestamp = '' } = object.metadata
+  const { createdAt, namespace, name } = ageOf({ kind }, object)
   const compute = (sources: Pick<RuleInput, 'draft' | 'objects' | 'services'>): BuiltRule[] =>
     rules().map((rule, index) => {
-      const order = `${creationTimestamp} ${keyOf(object)} ${String(index).padStart(6, '0')}`
+      // Sorts as `compareAge` does: no name has a character before the space.
+      const order = `${createdAt} ${namespace} ${name} ${kind} ${String(index).padStart(6, '0')}`
       const origin = originOf(kind, object, `spec.rules[${index}]`)
       return buildRule({ ...sources, settings, policies, kind, namespace }, rule, { origin, order })
     })

@@ -2,11 +2,12 @@
  * TLSRoute: connections are forwarded by their server name, unread (listener mode Passthrough) or after termination. Of
  * several routes for one host the oldest is served; the share of backends that cannot be resolved is closed.
  */
+import { byAge } from '@seamark/dialects'
 import { messageOf } from '@seamark/kube'
 import { TLSRoute, type BackendRef } from '@seamark/kube/gateway-api'
 import { keyOf, type Immutable } from '@seamark/kube/object'
 import { originOf, type Draft } from '../../draft/draft.ts'
-import { compareAge, type BuildSettings, type Objects } from '../../draft/input.ts'
+import { type BuildSettings, type Objects } from '../../draft/input.ts'
 import { condition, identify, type StatusIntent } from '../../draft/status-intent.ts'
 import type { Backend, TcpForwarding } from '../../ir/model.ts'
 import { clusterOf } from '../../draft/services.ts'
@@ -22,7 +23,7 @@ export function addTlsRoutes(
 ): StatusIntent[] {
   return objects
     .list(TLSRoute)
-    .toSorted(compareAge)
+    .toSorted(byAge(TLSRoute))
     .flatMap((route) => {
       try {
         return addRoute(draft, objects, settings, gateways, route)

@@ -4,11 +4,12 @@
  * Guarantees: a broken route removes the routes of its own object only; an include that cannot be followed answers 502 on
  * its conditions; a host whose certificate cannot be used is not served at all, neither over HTTPS nor over HTTP.
  */
+import { byAge } from '@seamark/dialects'
 import { messageOf } from '@seamark/kube'
 import { HTTPProxy, type VirtualHost } from '@seamark/kube/contour'
 import { keyOf, type Immutable } from '@seamark/kube/object'
 import { describeOrigin, type Draft } from '../../draft/draft.ts'
-import { compareAge, type BuildSettings, type Objects } from '../../draft/input.ts'
+import { type BuildSettings, type Objects } from '../../draft/input.ts'
 import type { StatusIntent } from '../../draft/status-intent.ts'
 import { runStep, type DraftSink, type Step, type StepRecords, type StepTarget } from '../../draft/step.ts'
 import { isServedClass } from '../ingress-class.ts'
@@ -34,7 +35,7 @@ export class ProxyBuilder {
     this.#settings = settings
     this.#target = { draft, verdicts: new Map(), included: new Set() }
     const served = objects.list(HTTPProxy).filter((proxy) => isServedClass(proxy, settings))
-    this.#proxies = new Map(served.toSorted(compareAge).map((proxy) => [keyOf(proxy), proxy]))
+    this.#proxies = new Map(served.toSorted(byAge(HTTPProxy)).map((proxy) => [keyOf(proxy), proxy]))
   }
 
   build(): void {

@@ -1,9 +1,11 @@
 /** Which load balancer may publish a DNS name: the oldest valid one; the others report that (INV-14). Pure. */
+import { byAge } from '@seamark/dialects'
 import type { Immutable } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
-import type { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
-import { compareText } from '../../rrset/rrset.ts'
+import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
 import { type BalanceDefaults, readLoadBalancer } from '../load-balancer.ts'
+
+const compare = byAge(DNSLoadBalancer)
 
 /** Record name → key of its holder. Objects that are being deleted claim nothing. */
 export function claimNames(
@@ -17,12 +19,7 @@ export function claimNames(
     if ('invalid' in read) continue
     const { recordName } = read.settings
     const holder = holders.get(recordName)
-    if (holder === undefined || isOlder(object, holder)) holders.set(recordName, object)
+    if (holder === undefined || compare(object, holder) < 0) holders.set(recordName, object)
   }
   return new Map([...holders].map(([name, object]) => [name, keyOf(object)]))
-}
-
-function isOlder(a: Immutable<DNSLoadBalancer>, b: Immutable<DNSLoadBalancer>): boolean {
-  const byTime = compareText(a.metadata.creationTimestamp ?? '', b.metadata.creationTimestamp ?? '')
-  return (byTime || compareText(keyOf(a), keyOf(b))) < 0
 }

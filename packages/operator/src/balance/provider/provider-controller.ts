@@ -6,6 +6,7 @@
  * one leaves the old provider in use; no message contains a secret; one provider that fails delays no other; a Secret keeps
  * its finalizer while any DNSProvider refers to it.
  */
+import { ageOf } from '@seamark/dialects'
 import {
   addFinalizer,
   type Context,
@@ -130,8 +131,7 @@ class ProviderReconciler {
       if (provider !== undefined && first !== undefined)
         await engine.view(first, new Set([first.zone.name]), ctx.signal)
       const zones = [...new Set(targets.map(({ zone }) => zone.name))]
-      const createdAtMs = Date.parse(object.metadata.creationTimestamp ?? '') || 0
-      const entry = { name: ctx.key, scope: read.scope, zones, createdAtMs, engine }
+      const entry = { name: ctx.key, scope: read.scope, zones, age: ageOf(DNSProvider, object), engine }
       const duplicate = registry.findDuplicate(entry, zones)
       if (duplicate !== undefined) {
         await provider?.close?.()

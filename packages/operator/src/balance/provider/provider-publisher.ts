@@ -5,6 +5,7 @@
  * Guarantees: records that are not ours are never changed; a name is removed only when a live list shows no load balancer
  * with it, within the delete budget; in a dry run nothing is sent.
  */
+import { ageOf } from '@seamark/dialects'
 import { type Client, type Clock, GroupedCalls, type Immutable, type Logger, messageOf } from '@seamark/kube'
 import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
 import { ORIGINAL_CLUSTER, ORIGINAL_TYPES, sourceIdOf } from '../../providers/original-ownership.ts'
@@ -210,7 +211,11 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
     const desired = [...unclaimed].flatMap((name) =>
       [...ORIGINAL_TYPES, POLICY_SET_TYPE].map((type): Desired => ({
         set: { name, type, ttl: 0, values: [] },
-        source: { uid: sourceIdOf(name), label: 'a deleted load balancer' },
+        source: {
+          uid: sourceIdOf(name),
+          label: 'a deleted load balancer',
+          age: ageOf(DNSLoadBalancer, { metadata: { name } }),
+        },
         policy: { ...POLICY, removeWhenEmpty: true },
       })),
     )
@@ -260,7 +265,13 @@ function policySets(sets: readonly BalancedSet[]): RRset[] {
 function desiredOf({ name, type, ttl, values }: RRset, { key, namespace }: BalancerSettings): Desired {
   return {
     set: { name, type, ttl, values },
-    source: { uid: sourceIdOf(name), label: `DNSLoadBalancer ${key}`, namespace },
+    source: {
+      uid: sourceIdOf(name),
+      label: `DNSLoadBalancer ${key}`,
+      namespace,
+      // Claims are decided before (claims.ts): a name has one load balancer here.
+      age: ageOf(DNSLoadBalancer, { metadata: { namespace, name: key } }),
+    },
     policy: POLICY,
   }
 }

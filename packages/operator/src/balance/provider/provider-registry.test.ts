@@ -1,8 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { chooseProvider, ProviderRegistry, type RegisteredProvider } from './provider-registry.ts'
 
+const ageOf = (name: string, second = 0) => ({
+  createdAt: `2030-01-01T00:00:0${second}Z`,
+  namespace: 'ns',
+  name,
+  kind: 'DNSProvider',
+})
 const provider = (name: string, zones: string[], scope: RegisteredProvider['scope'] = { type: 'Cluster' }) =>
-  ({ name, zones, scope, createdAtMs: 0, engine: {} }) as unknown as RegisteredProvider
+  ({ name, zones, scope, age: ageOf(name), engine: {} }) as unknown as RegisteredProvider
 
 describe('the choice of a provider', () => {
   const wide = provider('ns/wide', ['example.com.'])
@@ -41,8 +47,8 @@ describe('the registry of providers', () => {
   it('leaves a zone to the older provider, whichever is registered first', () => {
     const registry = new ProviderRegistry()
     const [older, younger] = [
-      { ...provider('ns/older', ['example.com.']), createdAtMs: 1 },
-      { ...provider('ns/younger', ['example.com.']), createdAtMs: 2 },
+      { ...provider('ns/older', ['example.com.']), age: ageOf('older', 1) },
+      { ...provider('ns/younger', ['example.com.']), age: ageOf('younger', 2) },
     ]
     registry.register(younger)
     expect(registry.findDuplicate(older, older.zones)).toBeUndefined()

@@ -4,6 +4,7 @@
  * Choice (pure, `chooseProvider`): providers whose scope admits the namespace, then the longest zone that contains the name,
  * then the smallest provider name. A zone is served by one provider only: the older one.
  */
+import { type Aged, compareAge } from '@seamark/dialects'
 import type { Engine } from '../../records/engine.ts'
 import { compareText, isWithin } from '../../rrset/rrset.ts'
 
@@ -18,8 +19,8 @@ export interface RegisteredProvider {
   readonly scope: ProviderScope
   /** Canonical zone names. */
   readonly zones: readonly string[]
-  /** Creation time of the object, ms since the epoch; static providers are the oldest. */
-  readonly createdAtMs: number
+  /** Of the object; static providers are the oldest. */
+  readonly age: Aged
   readonly engine: Engine
 }
 
@@ -82,14 +83,13 @@ export class ProviderRegistry {
 
   /** A zone that an older provider serves already. */
   findDuplicate(
-    { name, createdAtMs }: Pick<RegisteredProvider, 'name' | 'createdAtMs'>,
+    { name, age }: Pick<RegisteredProvider, 'name' | 'age'>,
     zones: readonly string[],
   ): { readonly zone: string; readonly other: string } | undefined {
     for (const other of this.#providers.values()) {
       if (other.name === name) continue
-      const isOlder = other.createdAtMs - createdAtMs || compareText(other.name, name)
       const zone = zones.find((each) => other.zones.includes(each))
-      if (zone !== undefined && isOlder < 0) return { zone, other: other.name }
+      if (zone !== undefined && compareAge(other.age, age) < 0) return { zone, other: other.name }
     }
     return undefined
   }

@@ -5,7 +5,7 @@
  */
 import type { Immutable, Ingress, Service } from '@seamark/kube'
 import type { Obj } from '@seamark/kube/object'
-import { parseAddress, normalizeHost } from '@seamark/dialects'
+import { type AddressEntry, normalizeHost, readAddress } from '@seamark/dialects'
 import type { Gateway } from '@seamark/kube/gateway-api'
 import { compareText } from '../../rrset/rrset.ts'
 
@@ -92,12 +92,13 @@ function isServedBy(hostname: string | undefined, dnsName: string): boolean {
 }
 
 /** All usable addresses, sorted, without duplicates: the order of a status has no meaning. */
-function addressesOf(entries: readonly { readonly ip?: string; readonly hostname?: string }[]): Address[] {
+function addressesOf(entries: readonly AddressEntry[]): Address[] {
   const found = new Map<string, Address>()
-  for (const { ip = '', hostname = '' } of entries) {
-    const address = parseAddress(ip)
-    if (address !== undefined) found.set(address.text, { ipaddress: address.text })
-    else if (hostname !== '') found.set(normalizeHost(hostname), { cname: normalizeHost(hostname) })
+  for (const entry of entries) {
+    const address = readAddress(entry)
+    if (address === undefined) continue
+    const { type, text } = address
+    found.set(text, type === 'IPAddress' ? { ipaddress: text } : { cname: text })
   }
   return [...found].sort(([a], [b]) => compareText(a, b)).map(([, address]) => address)
 }

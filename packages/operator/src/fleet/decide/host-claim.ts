@@ -1,7 +1,7 @@
 /**
  * Host claims: which root may use a host. Pure; the creation of the HostClaim on the hub is the lock.
  *
- * - A host without a claim may be claimed only by the oldest root that names it (creation time, then UID), so that a cold
+ * - A host without a claim may be claimed only by the oldest root that names it (the order of age), so that a cold
  *   start gives every host to the same root as before.
  * - Roots of one namespace share a host. Another namespace is refused, and a wildcard of another namespace that covers the
  *   host, or is covered by it, conflicts in the same way: the older claim wins.
@@ -9,17 +9,12 @@
  */
 import { createHash } from 'node:crypto'
 import type { HostClaim } from '../../api/host-claim.ts'
-import { findHostFault, normalizeHost } from '@seamark/dialects'
+import { type Aged, compareAge, findHostFault, normalizeHost } from '@seamark/dialects'
 import type { Immutable } from '@seamark/kube/object'
 import type { Reason } from '../../reasons.ts'
 
-export interface Claimant {
-  readonly kind: string
-  readonly namespace: string
-  readonly name: string
+export interface Claimant extends Aged {
   readonly uid: string
-  /** RFC 3339. */
-  readonly createdAt: string
 }
 
 export type ClaimDecision =
@@ -66,19 +61,13 @@ export function decideClaim(facts: ClaimFacts): ClaimDecision {
     return refused('HostConflict', `host ${host} overlaps ${other.spec.host}, owned by ${describeOwner(other)}`)
   const older = rivals
     .filter(({ uid, namespace }) => uid !== root.uid && namespace !== root.namespace)
-    .find((rival) => compareClaimants(rival, root) < 0)
+    .find((rival) => compareAge(rival, root) < 0)
   if (older !== undefined)
     return refused(
       'HostConflict',
       `host ${host} is requested by the older ${older.kind} ${older.namespace}/${older.name}`,
     )
   return { state: 'create' }
-}
-
-/** Older first, then by UID. */
-function compareClaimants(a: Claimant, b: Claimant): number {
-  if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? -1 : 1
-  return a.uid < b.uid ? -1 : a.uid > b.uid ? 1 : 0
 }
 
 /** The name of the claim of a host: the same for every spelling of it. */

@@ -5,13 +5,10 @@
  * policy `default` of the manager's namespace, then annotations of the root. A policy wins over annotations. A value that
  * cannot be used is reported with its field path and never ignored.
  */
+import { byAge } from '@seamark/dialects'
 import type { Immutable, Obj } from '@seamark/kube/object'
 import { FLEET_GROUP } from '../../api/cluster.ts'
-import {
-  type GlobalIngressPolicy,
-  type GlobalIngressPolicySpec,
-  parsePolicySpec,
-} from '../../api/global-ingress-policy.ts'
+import { GlobalIngressPolicy, type GlobalIngressPolicySpec, parsePolicySpec } from '../../api/global-ingress-policy.ts'
 
 export interface PolicyFacts {
   readonly root: Immutable<Obj>
@@ -28,7 +25,9 @@ export type ResolvedPolicy =
 
 export function resolvePolicy({ root, group, kind, policies, defaultPolicy }: PolicyFacts): ResolvedPolicy {
   const { name, labels = {} } = root.metadata
-  const candidates = policies.filter(({ metadata }) => metadata.deletionTimestamp === undefined).sort(byAge)
+  const candidates = policies
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .sort(byAge(GlobalIngressPolicy))
   const named = candidates.find(({ spec }) =>
     (spec.targetRefs ?? []).some((ref) => ref.group === group && ref.kind === kind && ref.name === name),
   )
@@ -99,9 +98,4 @@ function readLabels(text: string): Record<string, string> | undefined {
   const pairs = splitList(text).map((item) => item.split('='))
   if (pairs.length === 0 || pairs.some((pair) => pair.length !== 2 || pair[0] === '')) return undefined
   return Object.fromEntries(pairs as [string, string][])
-}
-
-function byAge(a: Immutable<Obj>, b: Immutable<Obj>): number {
-  const [left, right] = [a, b].map(({ metadata }) => `${metadata.creationTimestamp ?? ''} ${metadata.name ?? ''}`)
-  return (left ?? '') < (right ?? '') ? -1 : 1
 }

@@ -7,7 +7,8 @@
 import type { Immutable, Obj } from '@seamark/kube/object'
 import type { GlobalIngressPolicySpec } from '../../api/global-ingress-policy.ts'
 import { applyPatch } from '../json-patch.ts'
-import { HASH_ANNOTATION, hashOf, HUB_LABEL, LEAF_ANNOTATION, MANAGED_LABEL, ROOT_UID_LABEL } from '../names.ts'
+import { HASH_ANNOTATION, hashOf, HUB_LABEL, LEAF_ANNOTATION, ROOT_UID_LABEL } from '../names.ts'
+import { MANAGED_LABEL } from '../../hosts/root.ts'
 import type { Manifest, Rendered, RenderFacts, RootKind } from '../roots/root-kind.ts'
 
 export interface LeafRenderFacts extends RenderFacts {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { HASH_ANNOTATION, HUB_LABEL, MANAGED_LABEL } from '../names.ts'
+import { HASH_ANNOTATION, HUB_LABEL } from '../names.ts'
+import { MANAGED_LABEL } from '../../hosts/root.ts'
 import { decideSweep, decideSync, includes, isOurs } from './sync.ts'
 
 const metadata = {

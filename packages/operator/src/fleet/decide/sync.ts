@@ -5,7 +5,8 @@
  */
 import type { Immutable, Obj } from '@seamark/kube/object'
 import type { Reason } from '../../reasons.ts'
-import { HASH_ANNOTATION, HUB_LABEL, MANAGED_LABEL } from '../names.ts'
+import { HASH_ANNOTATION, HUB_LABEL } from '../names.ts'
+import { MANAGED_LABEL } from '../../hosts/root.ts'
 import type { Manifest } from '../roots/root-kind.ts'
 
 export type SyncStep =

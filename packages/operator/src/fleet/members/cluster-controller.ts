@@ -12,6 +12,7 @@ import {
   removeFinalizer,
   requeue,
 } from '@seamark/kube'
+import { byAge } from '@seamark/dialects'
 import type { Immutable } from '@seamark/kube/object'
 import { Cluster } from '../../api/cluster.ts'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
@@ -194,9 +195,9 @@ function reportStatus(cluster: Immutable<Cluster>, status: NonNullable<Cluster['
 
 /** The older of two Clusters with one API server keeps it. */
 function findOlder(cluster: Immutable<Cluster>, uid: string, all: readonly Immutable<Cluster>[]): string | undefined {
-  const age = ({ metadata }: Immutable<Cluster>): string => `${metadata.creationTimestamp ?? ''} ${metadata.name ?? ''}`
+  const compare = byAge(Cluster)
   return all.find(
     (other) =>
-      other.metadata.name !== cluster.metadata.name && other.status?.clusterUID === uid && age(other) < age(cluster),
+      other.metadata.name !== cluster.metadata.name && other.status?.clusterUID === uid && compare(other, cluster) < 0,
   )?.metadata.name
 }

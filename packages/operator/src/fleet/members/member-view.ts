@@ -16,7 +16,7 @@ import { Gateway } from '@seamark/kube/gateway-api'
 import type { LeafAddress } from '../../api/leaf-ingress.ts'
 import type { MemberRegistry } from '../../clusters/member-registry.ts'
 import type { BackendFact } from '../decide/placement.ts'
-import { readAddress } from '../roots/ingress.ts'
+import { leafAddresses } from '../roots/root-kind.ts'
 import { countReady, SERVICE_NAME_LABEL } from './ready-endpoints.ts'
 
 /** On a trimmed EndpointSlice: the number of ready endpoints. */
@@ -110,8 +110,9 @@ export class MemberViews {
   gatewayAddresses(name: string, namespace: string, gateway: string): readonly LeafAddress[] | undefined {
     const found = this.find(name, Gateway, `${namespace}/${gateway}`)
     if (found === undefined || found === 'unknown') return undefined
-    return (found.status?.addresses ?? []).flatMap(({ type, value }) =>
-      type === 'Hostname' ? readAddress(undefined, value) : readAddress(value, undefined),
+    const { addresses = [] } = found.status ?? {}
+    return leafAddresses(
+      addresses.map(({ type, value }) => (type === 'Hostname' ? { hostname: value } : { ip: value })),
     )
   }
 }

@@ -2,7 +2,8 @@ import { Ingress } from '@seamark/kube'
 import { memoryCluster } from '@seamark/kube/testing'
 import { describe, expect, it } from 'vitest'
 import type { LeafIngress } from '../../api/leaf-ingress.ts'
-import { HUB_LABEL, LEAF_ANNOTATION, MANAGED_LABEL } from '../names.ts'
+import { HUB_LABEL, LEAF_ANNOTATION } from '../names.ts'
+import { MANAGED_LABEL } from '../../hosts/root.ts'
 import { type SweepDeps, sweepMember } from './sweep.ts'
 
 /** Leaves on the member eu1, by name; with `count` leaves. */

@@ -2,7 +2,8 @@ import { Forbidden, Secret } from '@seamark/kube'
 import { memoryCluster } from '@seamark/kube/testing'
 import { expect, it } from 'vitest'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
-import { HUB_LABEL, MANAGED_LABEL, SYNC_LABEL } from '../names.ts'
+import { HUB_LABEL, SYNC_LABEL } from '../names.ts'
+import { MANAGED_LABEL } from '../../hosts/root.ts'
 import { TlsSecrets } from './tls-secrets.ts'
 
 function leafOf(name: string, cluster: string, phase: 'Active' | 'Drained' = 'Active'): LeafIngress {

@@ -10,7 +10,8 @@ import { type Context, Forbidden, type Kind, type Manager, Secret } from '@seama
 import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
 import { isOurs } from '../decide/sync.ts'
-import { hashOf, HASH_ANNOTATION, HUB_LABEL, MANAGED_LABEL, SYNC_LABEL } from '../names.ts'
+import { hashOf, HASH_ANNOTATION, HUB_LABEL, SYNC_LABEL } from '../names.ts'
+import { MANAGED_LABEL } from '../../hosts/root.ts'
 import type { Manifest } from '../roots/root-kind.ts'
 import { deleteExactly } from './exact-delete.ts'
 

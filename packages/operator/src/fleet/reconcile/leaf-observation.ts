@@ -9,8 +9,7 @@ import type { FindRemote } from './confirmed-facts.ts'
 import type { LeafObservation } from '../decide/leaf-phase.ts'
 import type { MemberViews } from '../members/member-view.ts'
 import { HASH_ANNOTATION, LEAF_CLUSTER_LABEL } from '../names.ts'
-import { readAddress } from '../roots/ingress.ts'
-import type { Admission, Manifest, RootKind } from '../roots/root-kind.ts'
+import { type Admission, leafAddresses, type Manifest, type RootKind } from '../roots/root-kind.ts'
 import { ROOT_KINDS } from '../roots/root-kinds.ts'
 
 export interface ObservationDeps {
@@ -84,7 +83,7 @@ function readAdmission(
 ): Admission {
   const { addressOverride = [], excludeAddresses = [], routerName } = cluster?.spec.ingress ?? {}
   if (addressOverride.length > 0) {
-    const addresses = addressOverride.flatMap((text) => readAddress(text, text))
+    const addresses = leafAddresses(addressOverride.map((hostname) => ({ hostname })))
     return { isAdmitted: addresses.length > 0, addresses, message: '' }
   }
   const admission = kind.readAdmission(remote, {

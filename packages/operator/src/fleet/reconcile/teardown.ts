@@ -34,9 +34,9 @@ import {
   DNS_FINALIZER,
   FORCE_DELETE_ANNOTATION,
   REMOTE_FINALIZER,
-  ROOT_FINALIZER,
   SUMMARY_ANNOTATION,
 } from '../names.ts'
+import { ROOT_FINALIZER } from '../../hosts/root.ts'
 import type { RootIndexes } from '../roots/root-indexes.ts'
 import type { RootKind } from '../roots/root-kind.ts'
 import { ttlsOf, unsharedHosts } from './shared-hosts.ts'

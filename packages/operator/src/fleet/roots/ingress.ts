@@ -1,11 +1,11 @@
 /** Ingress as a root. */
 import { Ingress } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
-import { parseAddress, findHostFault, normalizeHost } from '@seamark/dialects'
-import type { LeafAddress } from '../../api/leaf-ingress.ts'
+import { classOf, normalizeHost } from '@seamark/dialects'
 import {
   type Admission,
   copyAnnotations,
+  leafAddresses,
   type RenderFacts,
   type Rendered,
   type RootKind,
@@ -53,9 +53,8 @@ function render(root: Immutable<Ingress>, facts: RenderFacts): Rendered {
     if (entry.hosts !== undefined && entry.hosts.length > 0 && (hosts ?? []).length === 0) return []
     return [{ ...entry, ...(hosts !== undefined && { hosts }) }]
   })
-  const className = Object.hasOwn(facts.ingressClassMap, spec.ingressClassName ?? '')
-    ? facts.ingressClassMap[spec.ingressClassName ?? '']
-    : undefined
+  const given = classOf(annotations, spec.ingressClassName)
+  const className = Object.hasOwn(facts.ingressClassMap, given) ? facts.ingressClassMap[given] : undefined
   const { ingressClassName: _class, rules: _rules, tls: _tls, ...rest } = spec
   return {
     manifests: [
@@ -76,20 +75,9 @@ function render(root: Immutable<Ingress>, facts: RenderFacts): Rendered {
 
 function readAdmission({ status }: Immutable<Ingress>): Admission {
   const entries = status?.loadBalancer?.ingress ?? []
-  const addresses = entries.flatMap(({ ip, hostname }) => readAddress(ip, hostname))
+  const addresses = leafAddresses(entries)
   if (addresses.length > 0) return { isAdmitted: true, addresses: sortAddresses(addresses), message: '' }
   return { isAdmitted: false, addresses: [], message: 'status.loadBalancer.ingress has no usable address yet' }
-}
-
-/** An address of a status; what is neither an IP address nor a host name is left out. */
-export function readAddress(ip: string | undefined, hostname: string | undefined): LeafAddress[] {
-  const parsed = parseAddress(ip ?? '')
-  if (parsed !== undefined) return [{ type: 'IPAddress', value: parsed.text }]
-  const name = normalizeHost(hostname ?? '')
-  if (name === '') return []
-  const asAddress = parseAddress(name)
-  if (asAddress !== undefined) return [{ type: 'IPAddress', value: asAddress.text }]
-  return findHostFault(name) === undefined ? [{ type: 'Hostname', value: name }] : []
 }
 
 function isSet(host: string | undefined): host is string {

@@ -1,6 +1,7 @@
 /**
  * What the fleet needs of a kind of root, one implementation each for Ingress, HTTPRoute and Route. Pure.
  */
+import { type AddressEntry, readAddress } from '@seamark/dialects'
 import type { Immutable, Kind, Obj } from '@seamark/kube/object'
 import type { LeafAddress } from '../../api/leaf-ingress.ts'
 import type { Reason } from '../../reasons.ts'
@@ -67,6 +68,12 @@ export function copyAnnotations(
       allowed.some((rule) => (rule.endsWith('*') ? key.startsWith(rule.slice(0, -1)) : key === rule)),
   )
   return Object.fromEntries(entries)
+}
+
+/** The usable addresses of a status, in its order. */
+export function leafAddresses(entries: readonly AddressEntry[]): LeafAddress[] {
+  const read = entries.map(readAddress).filter((address) => address !== undefined)
+  return read.map(({ type, text: value }) => ({ type, value }))
 }
 
 /** Sorted, so that the order in which a member reports addresses causes no writes. */

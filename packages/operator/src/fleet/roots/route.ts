@@ -2,11 +2,11 @@
 import type { Immutable } from '@seamark/kube/object'
 import { Route } from '../../api/route.ts'
 import { normalizeHost } from '@seamark/dialects'
-import { readAddress } from './ingress.ts'
 import {
   type Admission,
   type AdmissionFacts,
   copyAnnotations,
+  leafAddresses,
   type Manifest,
   type RenderFacts,
   type Rendered,
@@ -61,7 +61,7 @@ function readAdmission({ status }: Immutable<Route>, { routerName }: AdmissionFa
   )
   if (admitted.length === 0) return { isAdmitted: false, addresses: [], message: 'no router has admitted the Route' }
   // Never the host of the Route itself: that would be a record that points to itself.
-  const addresses = admitted.flatMap(({ routerCanonicalHostname }) => readAddress(undefined, routerCanonicalHostname))
+  const addresses = leafAddresses(admitted.map(({ routerCanonicalHostname: hostname }) => ({ hostname })))
   if (addresses.length === 0)
     return { isAdmitted: false, addresses: [], message: 'the router reports no routerCanonicalHostname' }
   return { isAdmitted: true, addresses: sortAddresses(addresses), message: '' }

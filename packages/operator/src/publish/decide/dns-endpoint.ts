@@ -53,7 +53,11 @@ function chooseTargets(
     findings.push(target.finding)
     return undefined
   }
-  const { v4, v6, hostnames, invalid } = target.addresses
+  const { inHostname, hostnames, invalid } = target.addresses
+  const [v4, v6] = (['v4', 'v6'] as const).map((family) => [
+    ...target.addresses[family],
+    ...(options.hostnameTargets ? inHostname[family] : []),
+  ]) as [string[], string[]]
   if (invalid.length > 0) {
     findings.push(
       warning(
@@ -63,7 +67,7 @@ function chooseTargets(
     )
   }
   if (v4.length + v6.length > 0) return { v4, v6 }
-  const [hostname] = hostnames
+  const hostname = [...hostnames, ...inHostname.v4, ...inHostname.v6][0]
   if (hostname === undefined) {
     findings.push(warning('NoLoadBalancerAddress', `no IP address for ${target.from}; published records are unchanged`))
     return undefined

@@ -2,11 +2,11 @@
  * Detects when the owner of a host releases it, by deletion or by naming another host, so that the time of the release is
  * known to the next claimant. Runs inside the watch, before any reconcile of the same change.
  */
+import { compareAge } from '@seamark/dialects'
 import type { Change, Clock, Informer } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
 import type { SourceDecider } from './source-decision.ts'
 import type { SourceKind } from '../options.ts'
-import { compareAge } from '../sources/source.ts'
 
 export function watchReleases(
   informer: Informer<Obj>,

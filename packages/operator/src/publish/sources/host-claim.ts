@@ -5,8 +5,8 @@
  * A host released by its owner is available to a source of another namespace only after a grace period, so that a
  * delete-and-create by a deployment tool does not transfer it to another tenant.
  */
-import { normalizeHost } from '@seamark/dialects'
-import { compareAge, type Source } from './source.ts'
+import { compareAge, normalizeHost } from '@seamark/dialects'
+import type { Source } from './source.ts'
 
 export type Claimant = Pick<Source, 'kind' | 'namespace' | 'name' | 'uid' | 'createdAt'>
 

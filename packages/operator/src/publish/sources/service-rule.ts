@@ -1,15 +1,14 @@
 /** The load balancer of a source, and its addresses. */
 import type { Immutable } from '@seamark/kube/object'
 import type { Service } from '@seamark/kube'
-import { sortAddresses } from '@seamark/dialects'
-import { effectiveClass } from './class-filter.ts'
+import { classOf, sortAddresses } from '@seamark/dialects'
 import { warning } from '../../finding.ts'
 import type { PublishOptions } from '../options.ts'
 import type { Source, Target } from './source.ts'
 
 /** The rule for the class of the source, else the one without a class. */
 function findService(source: Source, options: PublishOptions): string | undefined {
-  const className = effectiveClass(source)
+  const className = classOf(source.annotations, source.className)
   const own = options.services.find((rule) => rule.className !== undefined && rule.className === className)
   return (own ?? options.services.find((rule) => rule.className === undefined))?.service
 }
@@ -29,7 +28,7 @@ export function targetOf(
     return { state: 'known', addresses: origin.addresses, from: `${source.kind} ${source.namespace}/${source.name}` }
   const key = findService(source, options)
   if (key === undefined) {
-    const message = `no load balancer Service is configured for the class ${JSON.stringify(effectiveClass(source))}`
+    const message = `no load balancer Service is configured for the class ${JSON.stringify(classOf(source.annotations, source.className))}`
     return { state: 'unknown', finding: warning('ServiceNotFound', message) }
   }
   const service = find(key)

@@ -57,20 +57,3 @@ export interface Source {
 export function sourceKey(source: Pick<Source, 'namespace' | 'name'>): string {
   return `${source.namespace}/${source.name}`
 }
-
-/** Oldest first, then by namespace, name and kind: the same order on every replica (INV-14). */
-export function compareAge(
-  a: Pick<Source, 'createdAt' | 'namespace' | 'name' | 'kind'>,
-  b: Pick<Source, 'createdAt' | 'namespace' | 'name' | 'kind'>,
-): number {
-  return (
-    compareText(a.createdAt, b.createdAt) ||
-    compareText(a.namespace, b.namespace) ||
-    compareText(a.name, b.name) ||
-    compareText(a.kind, b.kind)
-  )
-}
-
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b)
-}

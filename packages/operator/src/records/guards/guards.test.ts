@@ -137,8 +137,8 @@ describe('a source that is not in the cache', () => {
 })
 
 describe('of two sources that request one name', () => {
-  const old = want(record('www', 'A', ['192.0.2.9']), source('b', { createdAt: 1 }))
-  const young = want(record('www', 'A', ['192.0.2.1']), source('a', { createdAt: 2 }))
+  const old = want(record('www', 'A', ['192.0.2.9']), source('b', { second: 1 }))
+  const young = want(record('www', 'A', ['192.0.2.1']), source('a', { second: 2 }))
   it('the older one owns it in both orders, and the other gets a reason', () => {
     for (const desired of [
       [old, young],
@@ -149,8 +149,8 @@ describe('of two sources that request one name', () => {
       expect(result.refused).toMatchObject([{ code: 'ClaimHeldByOther', source: 'a' }])
     }
   })
-  it('of equal age the one with the smaller label owns it', () => {
-    const twin = want(young.set, source('a', { createdAt: 1 }))
+  it('of equal age the one with the smaller name owns it', () => {
+    const twin = want(young.set, source('a', { second: 1 }))
     expect(plan({ desired: [old, twin] }).changes).toMatchObject([{ to: twin.set }])
   })
   it('a wildcard and an exact name do not conflict', () => {

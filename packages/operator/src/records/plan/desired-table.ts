@@ -2,6 +2,7 @@
  * Desired RRsets, indexed by the name views of the zone, so that each name of a large zone is looked up once. When
  * several sources request one set, the oldest source owns it (INV-14).
  */
+import { compareAge } from '@seamark/dialects'
 import type { Desired, RecordSource } from './plan.ts'
 import type { NameView } from './name-view.ts'
 import type { ZoneView } from './zone-view.ts'
@@ -50,7 +51,7 @@ export class DesiredTable {
     const list = listOf(atName)
     const rival = desiredFor(atName, desired.set.type)
     if (rival === undefined) return [...list, desired]
-    const isWinner = isOlder(desired, rival)
+    const isWinner = isOlder(desired.source, rival.source)
     this.#losing.push(isWinner ? rival : desired)
     return isWinner ? [...list.filter((other) => other !== rival), desired] : atName
   }
@@ -66,19 +67,13 @@ export function listOf(atName: DesiredAtName | undefined): readonly Desired[] {
   return Array.isArray(atName) ? atName : [atName]
 }
 
-function isOlder(a: Desired, b: Desired): boolean {
-  return isOlderSource(a.source, b.source)
-}
-
-/** Of equal age the smaller label wins: the same on every replica. */
-function isOlderSource(a: RecordSource, b: RecordSource): boolean {
-  const [x, y] = [a.createdAt ?? Number.POSITIVE_INFINITY, b.createdAt ?? Number.POSITIVE_INFINITY]
-  return x === y ? a.label < b.label : x < y
+function isOlder(a: RecordSource, b: RecordSource): boolean {
+  return compareAge(a.age, b.age) < 0
 }
 
 export function oldestSource(all: readonly RecordSource[]): RecordSource | undefined {
   let oldest: RecordSource | undefined
-  for (const source of all) if (oldest === undefined || isOlderSource(source, oldest)) oldest = source
+  for (const source of all) if (oldest === undefined || isOlder(source, oldest)) oldest = source
   return oldest
 }
 
@@ -87,7 +82,7 @@ export function claimantsIn(all: readonly Desired[]): (name: string) => RecordSo
   const oldest = new Map<string, RecordSource>()
   for (const { set, source } of all) {
     const before = oldest.get(set.name)
-    if (before === undefined || isOlderSource(source, before)) oldest.set(set.name, source)
+    if (before === undefined || isOlder(source, before)) oldest.set(set.name, source)
   }
   return (name) => oldest.get(name)
 }

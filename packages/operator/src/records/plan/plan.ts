@@ -1,6 +1,7 @@
 /**
  * A plan: the changes to one zone and the refused changes, each with its reason; and what it is computed from (plan-zone.ts).
  */
+import type { Aged } from '@seamark/dialects'
 import type { Reason } from '../../reasons.ts'
 import type { GuardState } from '../state/guard-state.ts'
 import type { Limits } from './limits.ts'
@@ -22,8 +23,8 @@ export interface RecordSource {
    * changed by someone who can only write to the zone.
    */
   readonly placedRevision?: string
-  /** ms since the epoch: of two sources that request one name, the older one owns it. */
-  readonly createdAt?: number
+  /** Of two sources that request one name, the older one owns it. */
+  readonly age: Aged
 }
 
 export interface Policy {

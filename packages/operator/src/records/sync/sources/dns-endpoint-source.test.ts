@@ -27,7 +27,7 @@ describe('a DNSEndpoint', () => {
             label: 'DNSEndpoint web/shop',
             namespace: 'web',
             revision: '4',
-            createdAt: Date.UTC(2030, 0, 1),
+            age: { createdAt: '2030-01-01T00:00:00Z', namespace: 'web', name: 'shop', kind: 'DNSEndpoint' },
           },
         },
       ],

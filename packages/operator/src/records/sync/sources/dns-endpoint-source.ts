@@ -7,6 +7,8 @@
  * `seamark.io/approve` (apex, wildcard, delegation), which count only in trusted namespaces, and `seamark.io/share` (several
  * clusters share one name).
  */
+import { ageOf } from '@seamark/dialects'
+import { DNSEndpoint } from '../../../api/dns-endpoint.ts'
 import { DNSLoadBalancer } from '../../../api/dns-load-balancer.ts'
 import type { Desired, Policy, RecordSource, Unusable } from '../../plan/plan.ts'
 import { EndpointCounts } from './endpoint-counts.ts'
@@ -47,8 +49,7 @@ interface Readable {
 }
 
 export function sourceOf(object: Readable): RecordSource {
-  const { name = '', namespace = '', uid, generation, creationTimestamp } = object.metadata
-  const createdAt = Date.parse(creationTimestamp ?? '')
+  const { name = '', namespace = '', uid, generation } = object.metadata
   const placed = object.status?.observedGeneration
   return {
     // A manifest that is not in a cluster yet has no UID.
@@ -57,7 +58,7 @@ export function sourceOf(object: Readable): RecordSource {
     namespace,
     ...(generation !== undefined && { revision: String(generation) }),
     ...(typeof placed === 'number' && { placedRevision: String(placed) }),
-    ...(Number.isNaN(createdAt) ? {} : { createdAt }),
+    age: ageOf(DNSEndpoint, object),
   }
 }
 
@@ -119,10 +120,8 @@ export function desiredWithinLimits(
 }
 
 export function countOf(object: Readable): EndpointCount {
-  const { uid, createdAt } = sourceOf(object)
-  const { namespace = '', name = '' } = object.metadata
-  const key = `${namespace}/${name}`
-  return { uid, key, endpoints: countEndpoints(object), ...(createdAt !== undefined && { createdAt }) }
+  const { uid, age } = sourceOf(object)
+  return { uid, age, endpoints: countEndpoints(object) }
 }
 
 export function countEndpoints(object: Pick<Readable, 'spec'> | undefined): number {

@@ -5,9 +5,13 @@ import { findOverLimit } from './tenant-limits.ts'
 const limits = { perObject: 10, perNamespace: 20 }
 const count = (name: string, endpoints: number, createdAt?: number) => ({
   uid: `uid-${name}`,
-  key: `web/${name}`,
   endpoints,
-  ...(createdAt !== undefined && { createdAt }),
+  age: {
+    createdAt: createdAt === undefined ? '' : `2030-01-01T00:00:0${createdAt}Z`,
+    namespace: 'web',
+    name,
+    kind: 'DNSEndpoint',
+  },
 })
 
 describe('limits of endpoints', () => {

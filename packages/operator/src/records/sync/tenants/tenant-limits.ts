@@ -4,6 +4,7 @@
  * An object beyond a limit is refused as a whole, with a code; what is published for it stays as it is, and so does its claim.
  * The oldest objects of a namespace are within the limit, so a new object never displaces one that is served.
  */
+import { type Aged, compareAge } from '@seamark/dialects'
 
 export interface EndpointLimits {
   readonly perObject: number
@@ -14,11 +15,8 @@ export const DEFAULT_ENDPOINT_LIMITS: EndpointLimits = { perObject: 5_000, perNa
 
 export interface EndpointCount {
   readonly uid: string
-  /** `namespace/name`. */
-  readonly key: string
+  readonly age: Aged
   readonly endpoints: number
-  /** ms since the epoch. */
-  readonly createdAt?: number
 }
 
 /** The objects of one namespace that are beyond a limit, by UID, with what to do. */
@@ -27,11 +25,11 @@ export function findOverLimit(objects: Iterable<EndpointCount>, limits: Endpoint
   const counted: EndpointCount[] = []
   let sum = 0
   for (const object of objects) {
-    const { uid, key, endpoints } = object
+    const { uid, age, endpoints } = object
     if (endpoints > limits.perObject) {
       over.set(
         uid,
-        `DNSEndpoint ${key} has ${endpoints} endpoints, at most ${limits.perObject} are served; split it, or raise records.dnsEndpoints.maxPerObject`,
+        `DNSEndpoint ${age.namespace}/${age.name} has ${endpoints} endpoints, at most ${limits.perObject} are served; split it, or raise records.dnsEndpoints.maxPerObject`,
       )
       continue
     }
@@ -40,23 +38,15 @@ export function findOverLimit(objects: Iterable<EndpointCount>, limits: Endpoint
   }
   if (sum <= limits.perNamespace) return over
   let used = 0
-  for (const { uid, key, endpoints } of counted.sort(compareAge)) {
+  for (const { uid, age, endpoints } of counted.sort((a, b) => compareAge(a.age, b.age))) {
     if (used + endpoints <= limits.perNamespace) {
       used += endpoints
       continue
     }
-    const namespace = key.slice(0, key.indexOf('/'))
     over.set(
       uid,
-      `namespace ${namespace} requests more than ${limits.perNamespace} endpoints, and older objects are served first; remove some, or raise records.dnsEndpoints.maxPerNamespace`,
+      `namespace ${age.namespace} requests more than ${limits.perNamespace} endpoints, and older objects are served first; remove some, or raise records.dnsEndpoints.maxPerNamespace`,
     )
   }
   return over
-}
-
-/** Of equal age the smaller key first: the same on every replica. */
-function compareAge(a: EndpointCount, b: EndpointCount): number {
-  const [x, y] = [a.createdAt ?? Number.POSITIVE_INFINITY, b.createdAt ?? Number.POSITIVE_INFINITY]
-  if (x !== y) return x < y ? -1 : 1
-  return a.key < b.key ? -1 : Number(a.key > b.key)
 }

@@ -1,24 +1,39 @@
 /**
  * Which objects of the hub are roots: opt-in by class, so that controllers of the hub itself do not serve them too.
+ *
+ * Place in the flow: beneath fleet, which places roots, and publish, which leaves their names to balance. The object and its
+ * classes decide, so that a process without the fleet knows the roots of another one.
  */
 import { type Client, type Immutable, type Ingress, IngressClass, type Obj, type Reader } from '@seamark/kube'
 import { Gateway, GatewayClass, type HTTPRoute } from '@seamark/kube/gateway-api'
-import type { Key } from '@seamark/kube/object'
-import { GLOBAL_CONTROLLER, GLOBAL_LABEL, MANAGED_LABEL } from '../names.ts'
-import type { RootKind } from '../roots/root-kind.ts'
+import type { Key, Kind } from '@seamark/kube/object'
+import { classOf } from '@seamark/dialects'
+import { FLEET_GROUP } from '../api/cluster.ts'
 
-type RootSelection = 'class' | 'all'
+/** Controller name of the IngressClass and of the GatewayClass whose objects are roots. */
+export const GLOBAL_CONTROLLER = `${FLEET_GROUP}/global`
+/** A Route with this label is a root. */
+export const GLOBAL_LABEL = `${FLEET_GROUP}/global`
+/** On leaves. */
+export const MANAGED_LABEL = `${FLEET_GROUP}/managed`
+/** On a root, from before its first leaf until after its last one. */
+export const ROOT_FINALIZER = `${FLEET_GROUP}/global`
 
-/** Names the class of an object; an Ingress without one has the default class. */
-type ClassRef = { readonly ingressClass: string | undefined } | { readonly gateway: Key }
+/** `all`: every Ingress is a root. */
+export type RootSelection = 'class' | 'all'
+
+interface OfKind {
+  readonly kind: Kind
+}
+
+/** Names the class of an object; an Ingress without one ('') has the default class. */
+type ClassRef = { readonly ingressClass: string } | { readonly gateway: Key }
 
 const DEFAULT_CLASS = 'ingressclass.kubernetes.io/is-default-class'
-/** Names a class as `spec.ingressClassName` does; an Ingress with it has no default class. */
-const CLASS_ANNOTATION = 'kubernetes.io/ingress.class'
 
 /** Reads only caches. */
 export function isRoot(
-  kind: Pick<RootKind, 'kind'>,
+  kind: OfKind,
   object: Immutable<Obj>,
   roots: RootSelection,
   cache: Pick<Reader, 'get' | 'list'>,
@@ -31,7 +46,7 @@ export function isRoot(
 
 /** The same for an object that was a root: reads the server, because a cache may come from a list that was short. */
 export async function isStillRoot(
-  kind: Pick<RootKind, 'kind'>,
+  kind: OfKind,
   object: Immutable<Obj>,
   roots: RootSelection,
   client: Pick<Client, 'find' | 'list'>,
@@ -44,7 +59,7 @@ export async function isStillRoot(
 
 /** Whether the object is a root; the classes that decide it, if the object alone does not. */
 function selectByObject(
-  { kind: { kind: name } }: Pick<RootKind, 'kind'>,
+  { kind: { kind: name } }: OfKind,
   object: Immutable<Obj>,
   roots: RootSelection,
 ): boolean | readonly ClassRef[] {
@@ -60,8 +75,8 @@ function selectByObject(
   }
 }
 
-function classNameOf({ spec, metadata }: Immutable<Ingress>): string | undefined {
-  return spec?.ingressClassName ?? metadata.annotations?.[CLASS_ANNOTATION]
+function classNameOf({ spec, metadata }: Immutable<Ingress>): string {
+  return classOf(metadata.annotations, spec?.ingressClassName)
 }
 
 function gatewaysOf({ spec, metadata }: Immutable<HTTPRoute>): ClassRef[] {
@@ -76,9 +91,7 @@ function controllerInCache(ref: ClassRef, cache: Pick<Reader, 'get' | 'list'>): 
     return className === undefined ? undefined : cache.get(GatewayClass, className)?.spec?.controllerName
   }
   const found =
-    ref.ingressClass === undefined
-      ? findDefaultClass(cache.list(IngressClass))
-      : cache.get(IngressClass, ref.ingressClass)
+    ref.ingressClass === '' ? findDefaultClass(cache.list(IngressClass)) : cache.get(IngressClass, ref.ingressClass)
   return found?.spec?.controller
 }
 
@@ -88,7 +101,7 @@ async function controllerOnServer(ref: ClassRef, client: Pick<Client, 'find' | '
     return className === undefined ? undefined : (await client.find(GatewayClass, className))?.spec?.controllerName
   }
   const found =
-    ref.ingressClass === undefined
+    ref.ingressClass === ''
       ? findDefaultClass((await client.list(IngressClass)).items)
       : await client.find(IngressClass, ref.ingressClass)
   return found?.spec?.controller

@@ -2,8 +2,7 @@ import { Ingress, IngressClass } from '@seamark/kube'
 import { Gateway, GatewayClass, HTTPRoute } from '@seamark/kube/gateway-api'
 import { memoryCluster } from '@seamark/kube/testing'
 import { describe, expect, it } from 'vitest'
-import { GLOBAL_CONTROLLER } from '../names.ts'
-import { isRoot, isStillRoot } from './root-filter.ts'
+import { GLOBAL_CONTROLLER, isRoot, isStillRoot } from './root.ts'
 
 const DEFAULT_CLASS = 'ingressclass.kubernetes.io/is-default-class'
 const named = (name: string, ingressClassName?: string): Ingress => ({
