@@ -68,7 +68,8 @@ export {
   type SourceDecision,
   type SourceFacts,
 } from './balance/source/decide-source.ts'
-export { refOf, type Source as EndpointSource } from './balance/source/source.ts'
+export type { Source as EndpointSource } from './balance/source/source.ts'
+export { refOf } from './hosts/load-balancer.ts'
 export { setUpEndpointSources } from './balance/source/endpoint-controller.ts'
 export { type EndpointFate, judgeEndpoint } from './balance/decide/endpoints.ts'
 export { BALANCE_DEFAULTS, type BalanceDefaults, probeOf } from './balance/load-balancer.ts'

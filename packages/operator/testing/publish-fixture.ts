@@ -68,7 +68,10 @@ export function decideProxy(
   changes: Partial<PublishOptions> = {},
   target: Target = behind({ ip: '10.0.0.0' }),
 ): Decision {
-  return decide({ source: fromHTTPProxy(proxy), target, claims: new Map() }, options(changes))
+  return decide(
+    { source: fromHTTPProxy(proxy), target, claims: new Map(), publications: new Map(), published: [] },
+    options(changes),
+  )
 }
 
 /** The desired object of a role, or the state and reasons of the child when there is none. */

@@ -41,6 +41,8 @@ export interface WatchOptions<T extends Obj> extends Omit<InformerOptions<T>, 'k
   batchMs?: (change: Change<T>) => number
   /** Start even if no CRD serves the kind; the kind is empty until one does. @default false */
   optional?: boolean
+  /** Start even while the server denies the list; reads of the kind throw `NotSynced` until it is allowed. @default false */
+  skipsDenied?: boolean
 }
 
 export interface KeyedControllerOptions {

@@ -23,7 +23,14 @@ export function watchPairs<W extends Watched>(
   watches: readonly W[],
 ): WatchPair<W>[] {
   return watches.map((watch) => {
-    const { when: _when, batchMs: _batchMs, optional: _optional, ignoreOwnWrites = false, ...options } = watch.options
+    const {
+      when: _when,
+      batchMs: _batchMs,
+      optional: _optional,
+      skipsDenied: _skipsDenied,
+      ignoreOwnWrites = false,
+      ...options
+    } = watch.options
     if (ignoreOwnWrites) cluster.informers.ownWrites(watch.kind).track()
     // The same field manager for every watch: a different one would be a second watch of the kind.
     const keepManagedFieldsOf = cluster.informers.configured(watch.kind)?.keepManagedFieldsOf ?? fieldManager
@@ -63,7 +70,7 @@ export async function waitForPairs(
   { name, stop, timeoutMs }: { name: string; stop: AbortSignal; timeoutMs: number | undefined },
 ): Promise<void> {
   for (const { watch, informer } of pairs) {
-    const isOptional = watch.options.optional === true
-    await waitForSync(environment, { name, informer, isOptional, stop, timeoutMs })
+    const { optional: isOptional = false, skipsDenied = false } = watch.options
+    await waitForSync(environment, { name, informer, isOptional, skipsDenied, stop, timeoutMs })
   }
 }

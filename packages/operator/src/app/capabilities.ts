@@ -51,7 +51,8 @@ export function setUpCapabilities(
     const store = heldObjectStore(configMapGuardStore(mgr.client, `${namespace}/${HELD_OBJECTS_STORE}`))
     const approvals = createObjectApprovals({ store, switches, clock, notify, isOurs: isObjectId })
     const { reportsInitialFindings = true } = options
-    setUpPublish(mgr, { ...common, approvals, options: publish, reportsInitialFindings })
+    const parts = { fleet, balance: options.balance !== undefined }
+    setUpPublish(mgr, { ...common, approvals, options: { ...publish, parts }, reportsInitialFindings })
   }
   const { allowLoopback = false, denyAddresses = [], connectMember } = options
   let members: MemberRegistry | undefined

@@ -14,7 +14,8 @@ import { desiredChildren } from '../publish/decide/decide.ts'
 import { findFormerOwner } from '../publish/former-owner.ts'
 import type { PublishOptions } from '../publish/options.ts'
 import { sourceKey } from '../publish/sources/source.ts'
-import { watchForPublish } from '../publish/watches.ts'
+import { claimKey } from '../publish/sources/host-claim.ts'
+import { watchForPublish, watchPublishers } from '../publish/watches.ts'
 import type { AnswerFact, CertificateFact, EndpointFact, ExplainFacts, ManagerFact, PlanFact } from './chain.ts'
 import { findBalanceFact } from './balance-fact.ts'
 import { findDirectEndpoint } from './direct-endpoint.ts'
@@ -40,7 +41,8 @@ export async function gatherFacts(
   const host = normalizeHost(given)
   const { decided, forbidden } = await decideHost(host, cluster, options, signal)
   // Without publish a source only names the host: its record is that of a DNSEndpoint, if there is one.
-  const chosen = isPublishOn ? (decided.find(isPublishing) ?? decided[0]) : undefined
+  const publishing = isPublishOn ? decided.filter((item) => !isBalanced(item, host)) : []
+  const chosen = publishing.find(isPublishing) ?? publishing[0]
   const running = await manager?.(signal)
   const managed = { isPublishOn, ...(running !== undefined && { manager: running }) }
   const direct = chosen === undefined ? await findDirectEndpoint(host, cluster, signal) : undefined
@@ -97,6 +99,7 @@ async function decideHost(
 ): Promise<{ decided: HostDecision[]; forbidden: Finding[] }> {
   const stop = new AbortController()
   const watched = watchForPublish(cluster.informers, options)
+  const publishers = watchPublishers(cluster, options)
   const decider = createSourceDecider(cluster.informers, options)
   const running = cluster.informers.start(AbortSignal.any([signal, stop.signal]))
   try {
@@ -106,7 +109,7 @@ async function decideHost(
       if (finding === undefined) await informer.synced(signal)
       else forbidden.push(finding)
     }
-    await Promise.all(watched.map(sync))
+    await Promise.all([publishers.synced(signal), ...watched.map(sync)])
     const naming = decider.sources.all().filter((source) => source.hosts.some((name) => normalizeHost(name) === host))
     const decided: HostDecision[] = []
     for (const source of naming) {
@@ -135,6 +138,11 @@ async function findForbidden(kind: Kind, { client }: Cluster, signal: AbortSigna
 }
 
 /** The source publishes the host, or would if it had an address. */
+/** Balance publishes it: its record is that of the DNSEndpoint of the load balancer. */
+function isBalanced({ publications }: HostDecision, host: string): boolean {
+  return publications.get(claimKey(host))?.by === 'balance'
+}
+
 function isPublishing(item: HostDecision): boolean {
   return item.decision !== undefined && findingsOf(item).length === 0
 }

@@ -5,7 +5,6 @@
 import type { Ingress } from '@seamark/kube'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import { claimNames } from '../balance/decide/claims.ts'
 import { BALANCE_DEFAULTS } from '../balance/load-balancer.ts'
 import { decideClaim } from '../fleet/decide/host-claim.ts'
@@ -46,7 +45,7 @@ function ofFleet(all: readonly Metadata[]): string[] {
 }
 
 function ofBalance(all: readonly Metadata[]): string | undefined {
-  const balancers = all.map((each) => ({ metadata: each, spec: { DNSName: HOST } }) as DNSLoadBalancer)
+  const balancers = all.map((each) => ({ metadata: each, spec: { DNSName: HOST } }))
   return claimNames(balancers, BALANCE_DEFAULTS).get(`${HOST}.`)
 }
 

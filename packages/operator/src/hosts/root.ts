@@ -13,7 +13,7 @@ import { FLEET_GROUP } from '../api/cluster.ts'
 /** Controller name of the IngressClass and of the GatewayClass whose objects are roots. */
 export const GLOBAL_CONTROLLER = `${FLEET_GROUP}/global`
 /** A Route with this label is a root. */
-export const GLOBAL_LABEL = `${FLEET_GROUP}/global`
+const GLOBAL_LABEL = `${FLEET_GROUP}/global`
 /** On leaves. */
 export const MANAGED_LABEL = `${FLEET_GROUP}/managed`
 /** On a root, from before its first leaf until after its last one. */

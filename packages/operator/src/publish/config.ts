@@ -91,6 +91,12 @@ export const PublishConfig = z.strictObject({
     .default('refuse')
     .describe('what to do with an existing object of the same name that another controller made'),
   arbitrateHosts: flag(true, 'the oldest source of a host owns it; the others get the reason ClaimHeldByOther'),
+  roots: z
+    .enum(['auto', 'always', 'never'])
+    .default('auto')
+    .describe(
+      'publish hosts of roots that no load balancer has; auto: only where the fleet runs in this process, and no balance publishes its hosts',
+    ),
   conditions: flag(true, 'write the condition seamark.io/Published to sources whose kind has conditions'),
 })
 

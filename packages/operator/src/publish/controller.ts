@@ -4,21 +4,27 @@
  * One controller per source kind; a kind whose CRD is absent waits for it and blocks no other kind. Children are mapped to
  * their source by `owned-by`, so a child in another namespace is repaired like one in the namespace of the source.
  */
-import { type Context, labelsChanged, type Manager, Namespace, Service } from '@seamark/kube'
+import { type Context, IngressClass, labelsChanged, type Manager, Namespace, Service } from '@seamark/kube'
 import { type Immutable, keyOf, type Obj, parseKey } from '@seamark/kube/object'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
-import { Gateway, ReferenceGrant } from '@seamark/kube/gateway-api'
+import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
+import { hostOf } from '../hosts/load-balancer.ts'
+import { namesOf, readsPublishers } from './decide/host-publications.ts'
+import { Gateway, GatewayClass, ReferenceGrant } from '@seamark/kube/gateway-api'
 import { findOwner } from './decide/child.ts'
 import { childKinds } from './child-kinds.ts'
 import type { SourceKind } from './options.ts'
-import { type PublishShell, reconcile } from './reconciler.ts'
+import { conflictKey, type PublishShell, reconcile } from './reconciler.ts'
 import { sourceKindToken } from './sources/source-reader.ts'
 import {
   isAddressChange,
+  isBalancedRecordChange,
   isChildChange,
   isHeldDnsChange,
+  isPublicationChange,
   isSourceChange,
   keysOfOwner,
+  sourcesNaming,
   sourcesWithSameHost,
 } from './triggers.ts'
 
@@ -29,13 +35,17 @@ export function addPublishControllers(manager: Manager, shell: PublishShell): vo
   for (const kind of shell.options.sources) addController(manager, kind, shell)
 }
 
-function addController(manager: Manager, kind: SourceKind, shell: PublishShell): void {
-  const { options, decider } = shell
-  const token = sourceKindToken(kind)
-  const builder = manager.controller(`publish-${kind.toLowerCase()}`, token, {
+function newBuilder(manager: Manager, kind: SourceKind) {
+  return manager.controller(`publish-${kind.toLowerCase()}`, sourceKindToken(kind), {
     concurrency: CONCURRENCY,
     when: isSourceChange(kind),
   })
+}
+
+function addController(manager: Manager, kind: SourceKind, shell: PublishShell): void {
+  const { options, decider } = shell
+  const token = sourceKindToken(kind)
+  const builder = newBuilder(manager, kind)
   for (const child of childKinds(options)) {
     const map = (object: Immutable<Obj>): string[] => keysOfOwner(object, kind)
     builder.watches(child, map, {
@@ -83,6 +93,7 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
       })
     }
   }
+  addPublisherWatches(builder, kind, shell)
   builder.triggers((mark) =>
     shell.secondWriter.subscribe((sources) =>
       mark(sources.flatMap((source) => (source.startsWith(`${kind}/`) ? [source.slice(kind.length + 1)] : []))),
@@ -92,7 +103,30 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
     .gone(async (key) => {
       shell.metrics.sourceDecided(kind, key, undefined)
       shell.findingHistory.forget(`${kind}/${key}`)
+      shell.findingHistory.forget(conflictKey(`${kind}/${key}`))
       shell.sourcesWithDeletedChild.delete(`${kind}/${key}`)
     })
     .reconcile((_, context) => reconcile(kind, token, context, shell))
+}
+
+/** What decides whether balance publishes a host of the source. */
+function addPublisherWatches(
+  builder: ReturnType<typeof newBuilder>,
+  kind: SourceKind,
+  { options, decider }: PublishShell,
+): void {
+  if (!readsPublishers(options) || kind === 'Gateway') return
+  const optional = { optional: true, skipsDenied: true }
+  const all = (_: unknown, cache: Pick<Context, 'list'>): string[] => cache.list(sourceKindToken(kind)).map(keyOf)
+  if (kind === 'Ingress') builder.watches(IngressClass, all, optional)
+  if (kind === 'HTTPRoute') builder.watches(GatewayClass, all, optional)
+  builder
+    .watches(DNSLoadBalancer, (object) => sourcesNaming(decider, [hostOf(object)], kind), {
+      ...optional,
+      when: isPublicationChange(options.parts.balance),
+    })
+    .watches(DNSEndpoint, (object) => sourcesNaming(decider, namesOf(object), kind), {
+      optional: true,
+      when: isBalancedRecordChange,
+    })
 }

@@ -65,6 +65,8 @@ describe('the command line of contour-plus', () => {
     })
     expect(publish).toEqual({
       sources: ['HTTPProxy'],
+      roots: 'ignored',
+      parts: { fleet: undefined, balance: false },
       children: ['Certificate'],
       namePrefix: 'p-',
       services: [{ service: 'ns/lb' }],

@@ -6,6 +6,8 @@
  */
 import { parseDurationMs } from '@seamark/kube'
 import type { Grants } from '@seamark/dialects'
+import type { ProcessParts } from '../hosts/publisher.ts'
+import type { RootSelection } from '../hosts/root.ts'
 import { PublishConfig } from './config.ts'
 
 type Immutable<T> = T extends readonly (infer Item)[]
@@ -17,12 +19,16 @@ type Immutable<T> = T extends readonly (infer Item)[]
 type RateFields = 'certificateApplyLimit' | 'certificateApplyRetryBaseDelay' | 'certificateApplyRetryMaxDelay'
 
 export type PublishOptions = Immutable<
-  Omit<PublishConfig, 'enabled' | RateFields> & {
+  Omit<PublishConfig, 'enabled' | 'roots' | RateFields> & {
     certificateApply: CertificateApplyOptions
     /** Copy `owned-by` into a secretTemplate that has other annotations, as contour-plus does. Not configurable. */
     ownedByInSecretTemplate: boolean
     /** The names that a namespace may use; from the manager's configuration. */
     grants: Grants
+    /** `ignored`: neither roots nor load balancers are looked at; publish publishes every host. */
+    roots: PublishConfig['roots'] | 'ignored'
+    /** What else this process runs. */
+    parts: ProcessParts & { fleet: { roots: RootSelection } | undefined }
   }
 >
 
@@ -36,7 +42,11 @@ export interface CertificateApplyOptions {
   readonly retryMaxMs: number
 }
 
-export function publishOptions(config: PublishConfig, grants: Grants = []): PublishOptions {
+export function publishOptions(
+  config: PublishConfig,
+  grants: Grants = [],
+  parts: PublishOptions['parts'] = { fleet: undefined, balance: false },
+): PublishOptions {
   const {
     enabled: _,
     certificateApplyLimit,
@@ -47,6 +57,7 @@ export function publishOptions(config: PublishConfig, grants: Grants = []): Publ
   return {
     ...same,
     grants,
+    parts,
     certificateApply: {
       perSecond: certificateApplyLimit,
       retryBaseMs: parseDurationMs(certificateApplyRetryBaseDelay) ?? 0,
@@ -67,6 +78,7 @@ export const dropIn: PublishOptions = {
   exclude: false,
   foreign: 'take',
   arbitrateHosts: false,
+  roots: 'ignored',
   ownedByInSecretTemplate: true,
   conditions: false,
 }

@@ -3,8 +3,9 @@
  * condition and metrics. Place in the flow: the controller of each source kind calls it with a key.
  */
 import { type Clock, type Context, type Next, requeue } from '@seamark/kube'
-import type { Kind } from '@seamark/kube/object'
+import { apiVersionOf, type Immutable, type Kind, type Obj } from '@seamark/kube/object'
 import type { Certificate } from '../api/certificate.ts'
+import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import { type Finding, warning } from '../finding.ts'
 import type { ProductMetrics } from '../metrics.ts'
 import type { SecondWriterGuard } from '../process/second-writer-guard.ts'
@@ -141,13 +142,14 @@ function actDeps(kind: Kind, context: Context, shell: PublishShell): ActDeps {
 }
 
 async function report(
-  { source, object, owned }: SourceDecision,
+  { source, object, owned, conflicts }: SourceDecision,
   findings: SourceDecision['findings'],
   context: Context,
   shell: PublishShell,
 ): Promise<void> {
   for (const { severity, reason, message } of shell.findingHistory.takeNew(ownerKey(source), findings))
     context.event(object, severity, reason, message)
+  reportConflicts({ source, object, conflicts }, context, shell)
   if (!shell.options.conditions || source.kind !== 'HTTPProxy') return
   const status = conditionStatus(object, findings, shell.clock.now(), findHeldDns(owned))
   if (status === undefined) return
@@ -155,4 +157,28 @@ async function report(
   await context
     .status(object, status as never)
     .catch((error: unknown) => context.log.debug({ err: error }, 'condition not written'))
+}
+
+/** Each of the two objects is told about the other, once. */
+function reportConflicts(
+  { source, object, conflicts }: Pick<SourceDecision, 'source' | 'object' | 'conflicts'>,
+  context: Context,
+  { findingHistory }: PublishShell,
+): void {
+  const about = new Map<Finding, Immutable<Obj>>()
+  for (const { loadBalancer, ofLoadBalancer, ofSource } of conflicts) {
+    about.set(ofLoadBalancer, {
+      apiVersion: apiVersionOf(DNSLoadBalancer),
+      kind: DNSLoadBalancer.kind,
+      ...loadBalancer,
+    })
+    if (ofSource !== undefined) about.set(ofSource, object)
+  }
+  for (const finding of findingHistory.takeNew(conflictKey(ownerKey(source)), [...about.keys()]))
+    context.event(about.get(finding) ?? object, finding.severity, finding.reason, finding.message)
+}
+
+/** In the history of findings, beside the key of the source itself. */
+export function conflictKey(owner: string): string {
+  return `${owner} conflicts`
 }

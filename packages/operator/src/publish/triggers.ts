@@ -4,6 +4,9 @@
  */
 import { annotationsChanged, anyOf, type Change, labelsChanged, type Service, specChanged } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
+import type { DNSEndpoint } from '../api/dns-endpoint.ts'
+import type { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
+import { hostOf, isPublished, loadBalancerOf } from '../hosts/load-balancer.ts'
 import { findOwner } from './decide/child.ts'
 import type { SourceDecider } from './decide/source-decision.ts'
 import type { SourceKind } from './options.ts'
@@ -53,4 +56,23 @@ export function sourcesWithSameHost(
   return rivals
     .filter((rival) => rival.kind === kind && rival.uid !== object.metadata.uid)
     .map((rival) => `${rival.namespace}/${rival.name}`)
+}
+
+/** Sources of `kind` that name one of the hosts. */
+export function sourcesNaming({ sources }: SourceDecider, hosts: readonly string[], kind: SourceKind): string[] {
+  const found = hosts.flatMap((host) => sources.claimants(host)).filter((source) => source.kind === kind)
+  return [...new Set(found.map(({ namespace, name }) => `${namespace}/${name}`))]
+}
+
+/** Which host a load balancer has, or whether it is published; its health changes nothing. */
+export function isPublicationChange(isBalanceHere: boolean): (change: Change<DNSLoadBalancer>) => boolean {
+  return (change) =>
+    change.type !== 'updated' ||
+    hostOf(change.old) !== hostOf(change.object) ||
+    isPublished(change.old, isBalanceHere) !== isPublished(change.object, isBalanceHere)
+}
+
+/** The records of a load balancer. */
+export function isBalancedRecordChange(change: Change<DNSEndpoint>): boolean {
+  return loadBalancerOf(change.object) !== undefined && (change.type !== 'updated' || specChanged(change))
 }

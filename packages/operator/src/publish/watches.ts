@@ -2,7 +2,16 @@
  * The caches of publish, each as small as possible: of ten thousand proxies only the fields that a decision reads, of
  * Services only the load balancers unless Services are sources themselves.
  */
-import { type CacheOptions, type Informer, type Informers, Namespace, Service } from '@seamark/kube'
+import {
+  type CacheOptions,
+  type Cluster,
+  Forbidden,
+  type Informer,
+  type Informers,
+  Namespace,
+  NotFound,
+  Service,
+} from '@seamark/kube'
 import { type Kind, type Obj, parseKey } from '@seamark/kube/object'
 import { Certificate } from '../api/certificate.ts'
 import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
@@ -10,6 +19,7 @@ import { Gateway, ReferenceGrant } from '@seamark/kube/gateway-api'
 import { HTTPProxy, IngressRoute, TLSCertificateDelegation } from '@seamark/kube/contour'
 import { FIELD_MANAGER } from '../process/field-manager.ts'
 import { childKinds } from './child-kinds.ts'
+import { kindsOfPublishers } from './decide/host-publications.ts'
 import type { PublishOptions } from './options.ts'
 import { sourceKindToken } from './sources/source-reader.ts'
 
@@ -50,6 +60,29 @@ export function watchForPublish(
     }),
   )
   return [...watched, ...(watchServices(informers, options) as unknown as Informer<Obj>[])]
+}
+
+/**
+ * For commands: starts the watches of what balance publishes, and waits for those that the server allows. Without the right to
+ * list a kind nothing of it is known, as in the manager.
+ */
+export function watchPublishers({ client, informers }: Cluster, options: PublishOptions) {
+  const watched = kindsOfPublishers(options).map((kind) => informers.informer(kind))
+  return {
+    synced: async (signal: AbortSignal): Promise<void> => {
+      for (const informer of watched) {
+        const isAllowed = await client.list(informer.kind, { limit: 1, signal }).then(
+          () => true,
+          (error: unknown) => {
+            if (error instanceof Forbidden) return false
+            if (error instanceof NotFound) return true
+            throw error
+          },
+        )
+        if (isAllowed) await informer.synced(signal)
+      }
+    },
+  }
 }
 
 function watchServices(informers: Pick<Informers, 'informer'>, options: PublishOptions): Informer<Service>[] {

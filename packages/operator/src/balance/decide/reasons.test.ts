@@ -8,7 +8,7 @@ import type { RRset } from '../../rrset/rrset.ts'
 import { type BalanceFacts, decide } from './decide.ts'
 import { decideSource } from '../source/decide-source.ts'
 import { BALANCE_DEFAULTS } from '../load-balancer.ts'
-import { LOAD_BALANCER_ANNOTATION } from '../source/source.ts'
+import { LOAD_BALANCER_ANNOTATION } from '../../hosts/load-balancer.ts'
 
 const NOW_MS = Date.UTC(2030, 0, 1)
 const published = (value: string): RRset[] => [{ name: 'shop.example.com.', type: 'A', ttl: 30, values: [value] }]

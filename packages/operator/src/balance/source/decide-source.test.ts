@@ -14,7 +14,8 @@ import {
   type SourceFacts,
   TARGET_HOLD_MS,
 } from './decide-source.ts'
-import { LOAD_BALANCER_ANNOTATION, type Source } from './source.ts'
+import { LOAD_BALANCER_ANNOTATION } from '../../hosts/load-balancer.ts'
+import type { Source } from './source.ts'
 
 const NOW_MS = Date.UTC(2030, 0, 1)
 const DNS_NAME = 'api.example.com'

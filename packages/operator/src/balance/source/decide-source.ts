@@ -20,7 +20,8 @@ import type { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoi
 import type { Reason } from '../../reasons.ts'
 import { compareText } from '../../rrset/rrset.ts'
 import type { BalancerSettings } from '../load-balancer.ts'
-import { type Address, type LoadBalancerRef, offerOf, refOf, type Source } from './source.ts'
+import { type LoadBalancerRef, refOf } from '../../hosts/load-balancer.ts'
+import { type Address, offerOf, type Source } from './source.ts'
 
 export const ENDPOINT_FINALIZER = 'loadbalancer.gardener.cloud/endpoint'
 /** On an endpoint: `<Kind>:<namespace>/<name>` of its source, and the source's cluster. */

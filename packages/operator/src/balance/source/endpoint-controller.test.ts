@@ -6,7 +6,7 @@ import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
 import { ENDPOINT_FINALIZER } from './decide-source.ts'
 import { setUpEndpointSources } from './endpoint-controller.ts'
 import { BALANCE_DEFAULTS } from '../load-balancer.ts'
-import { LOAD_BALANCER_ANNOTATION } from './source.ts'
+import { LOAD_BALANCER_ANNOTATION } from '../../hosts/load-balancer.ts'
 
 const running: { stop: AbortController; outcome: Promise<unknown> }[] = []
 

@@ -29,7 +29,8 @@ import { decideSource, ENDPOINT_FINALIZER, endpointName, SOURCE_ANNOTATION, type
 import { type BalanceDefaults, readLoadBalancer } from '../load-balancer.ts'
 import { type EndpointTarget, type OtherSource, targetOf } from './endpoint-target.ts'
 import { RecentEvents } from '../recent.ts'
-import { refOf, type Source } from './source.ts'
+import { refOf } from '../../hosts/load-balancer.ts'
+import type { Source } from './source.ts'
 
 const EVENT_REASON = 'sync'
 const VALIDITY_MANAGER = 'seamark-endpoint-validity'

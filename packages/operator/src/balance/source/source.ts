@@ -4,12 +4,9 @@
  * Sources: a Service of type LoadBalancer, an Ingress or a Gateway whose hosts include the load balancer's DNS name.
  */
 import type { Immutable, Ingress, Service } from '@seamark/kube'
-import type { Obj } from '@seamark/kube/object'
 import { type AddressEntry, normalizeHost, readAddress } from '@seamark/dialects'
 import type { Gateway } from '@seamark/kube/gateway-api'
 import { compareText } from '../../rrset/rrset.ts'
-
-export const LOAD_BALANCER_ANNOTATION = 'loadbalancer.gardener.cloud/dnsloadbalancer'
 
 export type Source =
   | { readonly kind: 'Service'; readonly object: Immutable<Service> }
@@ -22,23 +19,6 @@ export type Offer =
   | { readonly addresses: readonly Address[] }
   /** `pending`: no address yet, or not any more; a change of the source triggers the next decision. `invalid`: the source cannot be used. */
   | { readonly problem: 'pending' | 'invalid'; readonly message: string }
-
-export interface LoadBalancerRef {
-  readonly namespace: string
-  readonly name: string
-}
-
-/** `name` or `namespace/name`; undefined when there is no annotation. */
-export function refOf(object: Immutable<Obj>): LoadBalancerRef | { readonly invalid: string } | undefined {
-  const text = object.metadata.annotations?.[LOAD_BALANCER_ANNOTATION]
-  if (text === undefined || text === '') return undefined
-  const parts = text.split('/')
-  const [first = '', second] = parts
-  if (parts.length > 2 || first === '' || second === '') return { invalid: `invalid dns loadbalancer ref '${text}'` }
-  return second === undefined
-    ? { namespace: object.metadata.namespace ?? '', name: first }
-    : { namespace: first, name: second }
-}
 
 export function offerOf(source: Source, dnsName: string): Offer {
   const { namespace = '', name = '' } = source.object.metadata

@@ -19,8 +19,17 @@ const proxy = httpProxy(
 
 function decided(steps?: readonly Step[]): SourceDecision {
   const source = fromHTTPProxy(proxy)
-  const decision = decide({ source, target: behind({ ip: '10.0.0.0' }), claims: new Map() }, settings)
-  const observed = { find: () => undefined, owned: [], isAlive: () => false, findSecretHolder: () => undefined }
+  const decision = decide(
+    { source, target: behind({ ip: '10.0.0.0' }), claims: new Map(), publications: new Map(), published: [] },
+    settings,
+  )
+  const observed = {
+    find: () => undefined,
+    owned: [],
+    isAlive: () => false,
+    isBalanced: () => false,
+    findSecretHolder: () => undefined,
+  }
   const plan = planWrites(source, decision, observed, settings)
   return {
     source,
@@ -30,6 +39,8 @@ function decided(steps?: readonly Step[]): SourceDecision {
     owned: [],
     findings: [],
     unconfirmed: [],
+    conflicts: [],
+    publications: new Map(),
   }
 }
 

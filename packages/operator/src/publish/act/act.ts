@@ -25,7 +25,7 @@ import type { GuardedWrite, SecondWriterGuard, StoppedWrite } from '../../proces
 import { type DesiredChild, ownerKey } from '../decide/child.ts'
 import type { SourceDecision } from '../decide/source-decision.ts'
 import type { MassChange, MassGuard, MassRequest } from '../guard/mass-guard.ts'
-import { type Child, isForSecret, KIND_OF_ROLE, type OwnedChild, type Step } from '../decide/plan.ts'
+import { type Child, isForSecret, KIND_OF_ROLE, type Step } from '../decide/plan.ts'
 import { compareStep } from '../decide/step-effect.ts'
 
 export interface ActDeps {
@@ -74,7 +74,7 @@ export async function act(decided: SourceDecision, deps: ActDeps): Promise<ActRe
   const patch = plan.steps.find((step) => step.type === 'set-secret-name')
   if (patch !== undefined && isSecretReady && run.errors.length === 0)
     await setSecretName(deps.client, deps.kind, object, patch.secretName)
-  for (const step of plan.steps) if (step.type === 'delete') await run.remove(step.child)
+  for (const step of plan.steps) if (step.type === 'delete') await run.remove(step)
   const isFree = run.errors.length === 0 && !run.isHolding
   if (isFree && plan.steps.some((step) => step.type === 'remove-finalizer')) {
     await removeFinalizer(deps.client as Client, deps.kind, object, FINALIZER)
@@ -154,7 +154,7 @@ class Run {
     }
   }
 
-  async remove({ kind, object }: OwnedChild): Promise<void> {
+  async remove({ child: { kind, object }, isHandedOver = false }: Extract<Step, { type: 'delete' }>): Promise<void> {
     const { guard, writer, secondWriter } = this.#deps
     const write = { ...this.#guardedWrite(kind, object, () => false), desired: undefined }
     const stop = secondWriter.check(write)
@@ -163,7 +163,7 @@ class Run {
       this.isHolding = true
       return
     }
-    if (guard !== undefined && !this.#isAllowed(massRequest('prune', object, kind))) {
+    if (guard !== undefined && !isHandedOver && !this.#isAllowed(massRequest('prune', object, kind))) {
       this.isHolding = true
       return
     }

@@ -14,6 +14,9 @@ export function decideSource(
   options: PublishOptions,
 ): { objects: DesiredChild['object'][]; findings: readonly Finding[] } {
   const target = { state: 'known', addresses: sortAddresses(loadBalancer), from: 'the load balancer' } as const
-  const decision = decide({ source: fromHTTPProxy(proxy), target, claims: new Map() }, options)
+  const decision = decide(
+    { source: fromHTTPProxy(proxy), target, claims: new Map(), publications: new Map(), published: [] },
+    options,
+  )
   return { objects: desiredChildren(decision).map((desired) => desired.object), findings: findingsOf(decision) }
 }

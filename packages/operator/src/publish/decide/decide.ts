@@ -16,12 +16,17 @@ import { claimKey, type Claim } from '../sources/host-claim.ts'
 import { findHostFault, normalizeHost } from '@seamark/dialects'
 import type { PublishOptions } from '../options.ts'
 import type { Source, Target } from '../sources/source.ts'
+import type { Endpoint } from '../../api/dns-endpoint.ts'
+import type { HostPublications } from './host-publications.ts'
 
 export interface Facts {
   readonly source: Source
   readonly target: Target
   /** By `claimKey`; a host without an entry belongs to the source. */
   readonly claims: ReadonlyMap<string, Claim>
+  readonly publications: HostPublications
+  /** The endpoints that its DNSEndpoints have now. */
+  readonly published: readonly Endpoint[]
 }
 
 export interface Decision {
@@ -47,8 +52,10 @@ export function decide(facts: Facts, options: PublishOptions): Decision {
   const findings: Finding[] = [...source.findings]
   const valid = source.hosts.filter((host) => isValid(host, findings))
   if (valid.length === 0) return all(held(), ...findings)
+  const own = valid.filter((host) => isOwn(host, facts, findings))
   const hosts = {
-    dns: valid.filter((host) => isOwn(host, facts, findings)),
+    dns: own.filter((host) => !isBalanced(host, facts)),
+    challenges: own,
     tls: valid.filter((host) => !isClaimedElsewhere(host, facts)),
   }
   return decideChildren(facts, hosts, options, findings)
@@ -107,13 +114,14 @@ const EXCLUDED = unwanted(note('Excluded', `annotation ${EXCLUDE_CHILDREN}`))
 
 function decideChildren(
   facts: Facts,
-  hosts: { dns: readonly string[]; tls: readonly string[] },
+  hosts: { dns: readonly string[]; challenges: readonly string[]; tls: readonly string[] },
   options: PublishOptions,
   findings: readonly Finding[],
 ): Decision {
-  const { source, target } = facts
+  const { source } = facts
   const excluded = readExcluded(source, options)
-  const dnsGate = findGate('dns', hosts.dns, facts, excluded, options.children.includes('DNSEndpoint'))
+  const hasEndpoints = options.children.includes('DNSEndpoint')
+  const challengeGate = findGate('dns', hosts.challenges, facts, excluded, hasEndpoints)
   const tlsGate = findGate('tls', hosts.tls, facts, excluded, options.children.includes('Certificate'))
   const tls =
     tlsGate === undefined
@@ -121,14 +129,54 @@ function decideChildren(
       : { certificate: tlsGate, tlsDelegation: { ...tlsGate, findings: [] } }
   return {
     children: {
-      dns: dnsGate ?? decideDns(source, hosts.dns, target, options),
-      delegation: dnsGate === undefined ? decideDelegation(source, hosts.dns, options) : { ...dnsGate, findings: [] },
+      dns: challengeGate ?? decideHosts(facts, hosts, options),
+      delegation:
+        challengeGate === undefined
+          ? decideDelegation(source, hosts.challenges, options)
+          : { ...challengeGate, findings: [] },
       certificate: tls.certificate,
       'tls-delegation': tls.tlsDelegation,
     },
     ...('secretName' in tls && tls.secretName !== undefined && { secretName: tls.secretName }),
     findings,
   }
+}
+
+function isBalanced(host: string, { publications }: Facts): boolean {
+  return publications.get(claimKey(host))?.by === 'balance'
+}
+
+/** Balance's hosts are left out; what publish wrote for one stays until balance's DNSEndpoint has it. */
+function decideHosts(
+  facts: Facts,
+  { dns, challenges }: { dns: readonly string[]; challenges: readonly string[] },
+  options: PublishOptions,
+): ChildDecision {
+  const { source, target, publications, published } = facts
+  const balanced = challenges.filter((host) => !dns.includes(host))
+  const kept = published.filter(({ dnsName }) => {
+    const publication = publications.get(claimKey(dnsName))
+    return publication?.by === 'balance' && !publication.isInPlace
+  })
+  const findings = balanced.map((host) => describePublication(host, kept, facts))
+  if (dns.length > 0) {
+    const decided = decideDns(source, { hosts: dns, kept }, target, options)
+    return { ...decided, findings: [...findings, ...decided.findings] }
+  }
+  return kept.length > 0 ? held(...findings) : unwanted(...findings)
+}
+
+function describePublication(host: string, kept: readonly Endpoint[], { publications }: Facts): Finding {
+  const publication = publications.get(claimKey(host))
+  const isKept = kept.some(({ dnsName }) => claimKey(dnsName) === claimKey(host))
+  const until = isKept ? '; what publish wrote stays until balance has published it' : ''
+  if (publication?.by !== 'balance' || publication.holder === undefined)
+    return note('BalancePublishes', `host ${host} is of a root, and balance publishes it${until}`)
+  const { namespace, name, createdAt } = publication.holder.age
+  const holder = `DNSLoadBalancer ${namespace}/${name}`
+  return publication.isConflict
+    ? warning('ClaimHeldByOther', `host ${host} belongs to ${holder} since ${createdAt}${until}`)
+    : note('BalancePublishes', `host ${host} is published for ${holder}${until}`)
 }
 
 /** The decision for a whole group of children, when it does not depend on the child. */

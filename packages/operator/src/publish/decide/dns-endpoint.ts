@@ -19,7 +19,8 @@ const NO_SETTINGS: DnsSettings = { providerSpecific: [], findings: [] }
 
 export function decideDns(
   source: Source,
-  hosts: readonly string[],
+  /** `kept`: endpoints of other hosts that stay as they are. */
+  { hosts, kept }: { readonly hosts: readonly string[]; readonly kept: readonly Endpoint[] },
   target: Target,
   options: PublishOptions,
 ): ChildDecision {
@@ -28,7 +29,7 @@ export function decideDns(
   const findings = [...settings.findings, ...placeFindings(place, 'dns-namespace')]
   const chosen = chooseTargets(target, settings, options, findings)
   if (chosen === undefined) return held(...findings)
-  const endpoints = hosts.flatMap((host) => endpointsFor(host, chosen, settings))
+  const endpoints = [...hosts.flatMap((host) => endpointsFor(host, chosen, settings)), ...kept]
   const metadata = childMetadata(source, fitName(place.name), place.namespace, options)
   const object = { apiVersion: apiVersionOf(DNSEndpoint), kind: DNSEndpoint.kind, metadata, spec: { endpoints } }
   return { state: 'wanted', desired: [{ role: 'dns', object }], findings }

@@ -30,7 +30,10 @@ interface Fixture {
 function plan({ proxy = [], options: changes = {}, objects = [], alive = [], secretHolder }: Fixture) {
   const source = fromHTTPProxy(httpProxy(...proxy))
   const settings = options(changes)
-  const decision = decide({ source, target: behind({ ip: '10.0.0.0' }), claims: new Map() }, settings)
+  const decision = decide(
+    { source, target: behind({ ip: '10.0.0.0' }), claims: new Map(), publications: new Map(), published: [] },
+    settings,
+  )
   const observed: Observed = {
     find: (kind, key) =>
       objects.find(
@@ -38,6 +41,7 @@ function plan({ proxy = [], options: changes = {}, objects = [], alive = [], sec
       )?.object,
     owned: objects.filter((item) => item.isOurs !== false).map(({ kind, object }): OwnedChild => ({ kind, object })),
     isAlive: (owner) => alive.includes(owner),
+    isBalanced: () => false,
     findSecretHolder: () => secretHolder,
   }
   return { ...planWrites(source, decision, observed, settings), cleanup: planCleanup(source, observed), decision }

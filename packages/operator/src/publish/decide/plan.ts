@@ -26,6 +26,8 @@ export interface Observed {
   readonly owned: readonly OwnedChild[]
   /** Whether the source of this owner key (`HTTPProxy/ns/name`) exists. */
   isAlive(owner: string): boolean
+  /** Whether balance's DNSEndpoint has the name, which is balance's. */
+  isBalanced(dnsName: string): boolean
   /** Another Certificate with the same Secret. */
   findSecretHolder(namespace: string, secretName: string, except: string): string | undefined
 }
@@ -34,7 +36,8 @@ export type Step =
   | { readonly type: 'add-finalizer' }
   | { readonly type: 'apply'; readonly desired: DesiredChild; readonly isRetarget: boolean }
   | { readonly type: 'set-secret-name'; readonly secretName: string }
-  | { readonly type: 'delete'; readonly child: OwnedChild }
+  /** `isHandedOver`: balance publishes all of its names; nothing is lost with it. */
+  | { readonly type: 'delete'; readonly child: OwnedChild; readonly isHandedOver?: boolean }
   | { readonly type: 'remove-finalizer' }
 
 export interface Plan {
@@ -50,6 +53,8 @@ export const KIND_OF_ROLE: Readonly<Record<ChildRole, Kind<Child>>> = {
 }
 
 export function planWrites(source: Source, decision: Decision, observed: Observed, options: PublishOptions): Plan {
+  const isHandedOver = ({ kind, object }: OwnedChild): boolean =>
+    kind === DNSEndpoint && isAllBalanced(object as Immutable<DNSEndpoint>, observed)
   const findings: Finding[] = []
   const desired = desiredChildren(decision)
   const applies = desired.filter((item) => {
@@ -61,7 +66,8 @@ export function planWrites(source: Source, decision: Decision, observed: Observe
   const isSecretReady = desired.every((item) => applies.includes(item) || !isForSecret(item))
   const isPatchDue =
     isSecretReady && decision.secretName !== undefined && source.tls[0]?.secretName !== decision.secretName
-  const deletes = options.prune ? findObsolete(source, decision, desired, observed, options) : []
+  const obsolete = findObsolete(source, decision, desired, observed, options)
+  const deletes = options.prune ? obsolete : obsolete.filter(isHandedOver)
   const finalizer = planFinalizer(source, decision, applies, observed)
   const steps: Step[] = []
   if (finalizer === 'add-finalizer') steps.push({ type: finalizer })
@@ -70,10 +76,15 @@ export function planWrites(source: Source, decision: Decision, observed: Observe
     steps.push({ type: 'apply', desired: item, isRetarget: isRetarget(item, existing) })
   }
   if (isPatchDue) steps.push({ type: 'set-secret-name', secretName: decision.secretName })
-  for (const child of deletes) steps.push({ type: 'delete', child })
+  for (const child of deletes) steps.push({ type: 'delete', child, ...(isHandedOver(child) && { isHandedOver: true }) })
   // Last: after a crash before this step, the next reconcile still cleans up.
   if (finalizer === 'remove-finalizer') steps.push({ type: finalizer })
   return { steps, findings }
+}
+
+function isAllBalanced(object: Immutable<DNSEndpoint>, observed: Observed): boolean {
+  const { endpoints } = object.spec
+  return endpoints.length > 0 && endpoints.every(({ dnsName }) => observed.isBalanced(dnsName))
 }
 
 /** Children in the source's own namespace are deleted by garbage collection. */

@@ -5,10 +5,12 @@
 import { type Index, type Informers, Service } from '@seamark/kube'
 import { type Immutable, keyOf, type Kind, type Obj } from '@seamark/kube/object'
 import { Certificate } from '../../api/certificate.ts'
-import { DNSEndpoint } from '../../api/dns-endpoint.ts'
+import { DNSEndpoint, type Endpoint } from '../../api/dns-endpoint.ts'
 import type { Finding } from '../../finding.ts'
 import { FIELD_MANAGER } from '../../process/field-manager.ts'
 import { findOwner, ownerKey } from './child.ts'
+import { conflictsOf, type HostConflict } from './host-conflicts.ts'
+import { createHostPublications, type HostPublications, isInPlace, NO_PUBLICATIONS } from './host-publications.ts'
 import { childKinds } from '../child-kinds.ts'
 import { decide, type Decision, findingsOf } from './decide.ts'
 import { compareAge, findGrantFault } from '@seamark/dialects'
@@ -34,6 +36,9 @@ export interface SourceDecision {
   readonly findings: readonly Finding[]
   /** When a pending claim takes effect. */
   readonly againAtMs?: number
+  readonly publications: HostPublications
+  /** Load balancers of other namespaces that name a host of the source: each is told, too. */
+  readonly conflicts: readonly HostConflict[]
   /** Not to be acted on while one of these exists and still claims its host. */
   readonly unconfirmed: readonly UnconfirmedOwner[]
 }
@@ -82,6 +87,7 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
         findOwner(object) === undefined ? [] : hostsOf(object),
       )
     : undefined
+  const publicationsOf = createHostPublications(caches, options)
   const released = new Map<string, Released>()
 
   function isCached(owner: string): boolean {
@@ -89,11 +95,12 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
     return options.sources.includes(kind) && sources.find(kind, key) !== undefined
   }
 
-  function observe(source: Source): Observed {
+  function observe(source: Source, publications: HostPublications): Observed {
     return {
       find: (kind, key) => caches.get(kind, key),
       owned: findOwned(source),
       isAlive: isCached,
+      isBalanced: (dnsName) => isInPlace(publications, dnsName),
       findSecretHolder(namespace, secretName, except) {
         if (secrets === undefined) return undefined
         const holders = caches.by(secrets, `${namespace}/${secretName}`).map((object) => object.metadata.name ?? '')
@@ -170,7 +177,8 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
       const found = sources.find(kind, key)
       if (found === undefined) return undefined
       const { source, object } = found
-      const observed = observe(source)
+      const publications = source.isDeleting ? NO_PUBLICATIONS : publicationsOf(source, object)
+      const observed = observe(source, publications)
       if (source.isDeleting)
         return {
           source,
@@ -179,12 +187,18 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
           plan: planCleanup(source, observed),
           owned: observed.owned,
           findings: [],
+          conflicts: [],
+          publications,
           unconfirmed: [],
         }
       const { claims, againAtMs } = claimsOf(source, nowMs)
       const target = targetOf(source, options, (name) => caches.get(Service, name))
-      const decision = decide({ source, target, claims }, options)
+      const published = observed.owned.flatMap(({ object: child }) =>
+        'endpoints' in child.spec ? (structuredClone(child.spec.endpoints) as Endpoint[]) : [],
+      )
+      const decision = decide({ source, target, claims, publications, published }, options)
       const plan = planWrites(source, decision, observed, options)
+      const conflicts = conflictsOf(source, publications)
       const findings = [...findingsOf(decision), ...plan.findings]
       return {
         source,
@@ -193,6 +207,8 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
         plan,
         owned: observed.owned,
         findings,
+        conflicts,
+        publications,
         unconfirmed: unconfirmedOwners(source, claims),
         ...(againAtMs !== undefined && { againAtMs }),
       }

@@ -12,7 +12,7 @@ import type { Step } from '../decide/plan.ts'
 import { sourceKey } from '../sources/source.ts'
 import { sourceKindToken } from '../sources/source-reader.ts'
 import { compareStep } from '../decide/step-effect.ts'
-import { watchForPublish } from '../watches.ts'
+import { watchForPublish, watchPublishers } from '../watches.ts'
 
 interface PlannedChange {
   /** `Certificate ns/foo` */
@@ -34,10 +34,11 @@ export async function dryRun(cluster: Cluster, options: PublishOptions, signal: 
   const stop = new AbortController()
   const both = AbortSignal.any([signal, stop.signal])
   const watched = watchForPublish(cluster.informers, options)
+  const publishers = watchPublishers(cluster, options)
   const decider = createSourceDecider(cluster.informers, options)
   const running = cluster.informers.start(both)
   try {
-    await Promise.all(watched.map(async (informer) => informer.synced(signal)))
+    await Promise.all([publishers.synced(signal), ...watched.map(async (informer) => informer.synced(signal))])
     return await report(decider, cluster, options, signal)
   } finally {
     stop.abort()

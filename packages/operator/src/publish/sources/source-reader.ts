@@ -63,7 +63,7 @@ export function createSourceReader(
   }
   const read = (kind: SourceKind, object: Immutable<Obj>): Source => ADAPTERS[kind].read(object, lookup)
   const indexes = new Map<SourceKind, Index<Obj>>()
-  if (options.arbitrateHosts) {
+  if (options.arbitrateHosts || options.roots !== 'ignored') {
     for (const kind of options.sources) {
       if (kind === 'Gateway') continue
       indexes.set(

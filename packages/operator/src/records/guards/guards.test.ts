@@ -136,6 +136,21 @@ describe('a source that is not in the cache', () => {
   })
 })
 
+it('a name that moves to a load balancer of its namespace waits for no grace period, only for the confirmation', () => {
+  const next = want(record('n000', 'A', ['192.0.2.9']), source('next', { namespace: 'web' }), {
+    isOfLoadBalancer: true,
+  })
+  const present = new Set(['next'])
+  const of = (namespace: string, gone: readonly string[]) => ({
+    observed: zoneOf(1),
+    desired: [next],
+    sources: { present, gone: new Set(gone), namespaces: new Map([[uid('n000'), namespace]]) },
+  })
+  expect(codes(of('web', []))).toEqual(['ClaimHeldByOther'])
+  expect(plan(of('web', [uid('n000')])).changes).toMatchObject([{ op: 'update', to: next.set }])
+  expect(codes(of('other', [uid('n000')]))).toEqual(['ClaimPending'])
+})
+
 describe('of two sources that request one name', () => {
   const old = want(record('www', 'A', ['192.0.2.9']), source('b', { second: 1 }))
   const young = want(record('www', 'A', ['192.0.2.1']), source('a', { second: 2 }))

@@ -55,11 +55,14 @@ export const handedOver: Guard = (candidate, input) => {
   if (desired === undefined || marker === undefined || marker.source === desired.source.uid) return undefined
   // Adopted by a command: it belongs to no source yet.
   if (candidate.effect === 'marker' || marker.source === ADOPTED || isApproved(candidate, input)) return undefined
-  const { gone, present } = input.sources
+  const { gone, present, namespaces } = input.sources
   if (!gone.has(marker.source) && !present.has(marker.source)) {
     const why = `${change.name} was written for source ${marker.source}, and a live read did not confirm that this one was deleted`
     return { code: 'ClaimHeldByOther', why, isApprovable: true }
   }
+  // Publish hands a name over when its load balancer has it: until then its addresses would be answered unprobed.
+  const { source, policy } = desired
+  if (policy?.isOfLoadBalancer === true && namespaces?.get(marker.source) === source.namespace) return undefined
   const until = (input.state.waiting.get(setKey(change)) ?? input.now) + input.limits.handoverMs
   if (input.now >= until) return undefined
   return { code: 'ClaimPending', why: `source ${marker.source} was deleted a moment ago`, until }

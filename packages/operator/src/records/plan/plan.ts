@@ -38,6 +38,8 @@ export interface Policy {
   readonly isApproved?: boolean
   /** The values follow health checks: a change of target does not indicate a faulty source. */
   readonly isHealthDriven?: boolean
+  /** The records of a load balancer: a name of its namespace passes to it from another source without a grace period. */
+  readonly isOfLoadBalancer?: boolean
   /** The source requests an adoption or an approval, and its namespace is not trusted. */
   readonly isUntrusted?: boolean
 }
@@ -72,6 +74,8 @@ export interface SourceView {
   readonly requesting?: Sources
   /** Sources whose records stay as they are: they request more than is served. */
   readonly overLimit?: Sources
+  /** Namespaces of sources that are known, also of those that are gone. */
+  readonly namespaces?: Pick<ReadonlyMap<string, string>, 'get'>
 }
 
 export interface ZoneId {

@@ -246,7 +246,7 @@ export class RecordsPass {
         sources: async (owned) => {
           const isLive = informer.state === 'live'
           if (!isLive) hasWatch = false
-          if (!isLive || known.size === 0) return { present, gone: new Set(), overLimit }
+          if (!isLive || known.size === 0) return { present, gone: new Set(), overLimit, namespaces: known }
           const question = {
             owned,
             present,
@@ -256,7 +256,7 @@ export class RecordsPass {
             ...(installed !== undefined && { installed }),
             ...(namespace !== undefined && { namespace }),
           }
-          return { requesting, overLimit, ...(await checkSources(client, question, signal)) }
+          return { requesting, overLimit, namespaces: known, ...(await checkSources(client, question, signal)) }
         },
       },
       names,

@@ -9,7 +9,7 @@
  */
 import { ageOf } from '@seamark/dialects'
 import { DNSEndpoint } from '../../../api/dns-endpoint.ts'
-import { DNSLoadBalancer } from '../../../api/dns-load-balancer.ts'
+import { loadBalancerOf } from '../../../hosts/load-balancer.ts'
 import type { Desired, Policy, RecordSource, Unusable } from '../../plan/plan.ts'
 import { EndpointCounts } from './endpoint-counts.ts'
 import type { EndpointCount } from '../tenants/tenant-limits.ts'
@@ -40,6 +40,7 @@ interface Readable {
     readonly ownerReferences?: readonly {
       readonly apiVersion: string
       readonly kind: string
+      readonly uid: string
       readonly controller?: boolean
     }[]
   }
@@ -69,8 +70,8 @@ export function desiredOf(objects: Iterable<Readable>, defaultTtl: number, rules
     const source = sourceOf(object)
     const { namespace = '', annotations } = object.metadata
     const own = policyOf(annotations, rules.isTrusted(namespace))
-    const adopt = own?.adopt ?? (isOfLoadBalancer(object) ? rules.adoptedByLoadBalancers : undefined)
-    const policy = adopt === undefined ? own : { ...own, adopt }
+    // Who may write a DNSEndpoint could write a load balancer of the name as well: the reference need not be proved.
+    const policy = loadBalancerOf(object) === undefined ? own : ofLoadBalancer(own, rules.adoptedByLoadBalancers)
     const endpoints = Array.isArray(object.spec?.endpoints) ? object.spec.endpoints : []
     /** One RRset holds the policies of all types of a name. */
     const policySets = new Map<string, { ttl: number; values: string[] }>()
@@ -188,10 +189,9 @@ function isRegistryShaped(value: string): boolean {
   return /^"?\s*heritage=/i.test(value)
 }
 
-/** Who may write a DNSEndpoint could write a load balancer of the name as well: the reference need not be proved. */
-function isOfLoadBalancer({ metadata }: Readable): boolean {
-  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true)
-  return owner?.kind === DNSLoadBalancer.kind && owner.apiVersion.startsWith(`${DNSLoadBalancer.group}/`)
+function ofLoadBalancer(own: Policy | undefined, adoptable: string | undefined): Policy {
+  const adopt = own?.adopt ?? adoptable
+  return { ...own, isOfLoadBalancer: true, ...(adopt !== undefined && { adopt }) }
 }
 
 function policyOf(annotations: Readonly<Record<string, string>> | undefined, isTrusted: boolean): Policy | undefined {

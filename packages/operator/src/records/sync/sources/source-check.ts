@@ -23,7 +23,7 @@ export interface SourceQuestion {
   /** The only namespace that may be read. @default all */
   readonly namespace?: string
   /** Sources that this process has ever had in its cache. */
-  readonly known?: ReadonlySet<string>
+  readonly known?: Sources
   /** The CRD that this process read before it wrote. @default none was read */
   readonly installed?: InstalledKind
   /** Whether the filters would select the object. @default true for all */

@@ -34,7 +34,8 @@ export class SourceIndex {
   /** By source UID, as in markers. */
   readonly #objects = new Map<string, Endpoint>()
   readonly #byName = new Map<string, Set<string>>()
-  readonly #known = new Set<string>()
+  /** Namespaces by UID, also of sources that are gone. */
+  readonly #known = new Map<string, string>()
   readonly #counts: EndpointCounts
   /** The sequence number at which each source was added. */
   readonly #arrivals = new Map<string, number>()
@@ -62,7 +63,7 @@ export class SourceIndex {
       this.#counts.set(namespace, countOf(object))
       if (!this.#objects.has(uid)) this.#arrivals.set(uid, ++this.#lastArrival)
       this.#objects.set(uid, object)
-      this.#addKnown(uid)
+      this.#addKnown(uid, namespace)
     }
     for (const name of names) {
       const uids = this.#byName.get(name) ?? new Set()
@@ -75,9 +76,9 @@ export class SourceIndex {
   }
 
   /** Bounds the memory; a source that is missing here is only harder to confirm as gone. */
-  #addKnown(uid: string): void {
+  #addKnown(uid: string, namespace: string): void {
     if (this.#known.size > 2 * this.#objects.size + 10_000) this.#known.clear()
-    this.#known.add(uid)
+    this.#known.set(uid, namespace)
   }
 
   find(uid: string): Endpoint | undefined {
@@ -95,8 +96,8 @@ export class SourceIndex {
     return { has: (uid) => countEndpoints(this.#objects.get(uid)) > 0 }
   }
 
-  /** Sources that this process has ever had in its cache. */
-  get known(): ReadonlySet<string> {
+  /** Sources that this process has ever had in its cache, with their namespaces. */
+  get known(): ReadonlyMap<string, string> {
     return this.#known
   }
 

@@ -1,0 +1,251 @@
+/**
+ * Publish beside fleet and balance: a root is answered with addresses that a probe confirmed, by one publisher, and records of
+ * an earlier version are handed over while the name is answered.
+ */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createDnsClient, groupRecords } from '@seamark/dns'
+import { type Client, Event, Ingress, Namespace } from '@seamark/kube'
+import { needs } from '@seamark/kit'
+import {
+  type AppOptions,
+  DNSEndpoint,
+  DNSLoadBalancer,
+  DnsConfig,
+  GlobalIngressPolicy,
+  loadConfig,
+  type PublishOptions,
+  unified,
+} from '@seamark/operator'
+import { proberInThisThread } from '@seamark/operator/testing'
+import { describe, expect, it } from 'vitest'
+import { FleetEnvironment, POLL_OPTIONS, root, startEmbedded, startReal } from './test-environment.ts'
+
+const HOST = 'shop.example.com'
+const SERVERS = [
+  { name: 'the embedded server', start: startEmbedded, isMissing: false },
+  { name: 'kube-apiserver', start: startReal, isMissing: !needs('kube-apiserver', 'etcd') },
+]
+/** Publish of an earlier version: it takes a root for a source like any other. */
+const EARLIER: PublishOptions = { ...unified, roots: 'ignored' }
+
+class Gateway {
+  readonly #address: string
+  #server: Server | undefined
+  port: number
+
+  constructor(address: string, port = 0) {
+    this.#address = address
+    this.port = port
+  }
+
+  async start(): Promise<this> {
+    const server = createServer((_request, response) => response.end('ok'))
+    await new Promise<void>((resolve) => server.listen(this.port, this.#address, resolve))
+    this.port = (server.address() as AddressInfo).port
+    this.#server = server
+    return this
+  }
+
+  stop(): void {
+    this.#server?.closeAllConnections()
+    this.#server?.close()
+    this.#server = undefined
+  }
+}
+
+function balance(): NonNullable<AppOptions['balance']> {
+  const loaded = loadConfig({ flags: { 'balance-enabled': 'true' } })
+  if (!loaded.ok) throw new Error(loaded.faults.join('; '))
+  return { config: loaded.config.balance, startThread: proberInThisThread(20) }
+}
+
+/** A manager with a DNS server; returns its address. */
+async function start(environment: FleetEnvironment, publish: PublishOptions) {
+  let running: ReturnType<FleetEnvironment['run']> | undefined
+  const address = await new Promise<string>((resolve) => {
+    running = environment.run(
+      {},
+      {
+        publish,
+        balance: balance(),
+        dns: { config: DnsConfig.parse({ listen: ['127.0.0.1:0'], zones: ['example.com'] }), env: {} },
+        onReady: ({ dns: [first] = [] }) => resolve(first ?? ''),
+      },
+    )
+  })
+  return { server: { address: '127.0.0.1', port: Number(address.split(':').at(-1)) }, stop: () => running?.stop() }
+}
+
+type Resolver = ReturnType<typeof createDnsClient>
+
+async function resolve(resolver: Resolver, server: { address: string; port: number }): Promise<string[]> {
+  const { message } = await resolver.query({ server, name: HOST, type: 'A' })
+  return groupRecords(message.answers)
+    .flatMap(({ values }) => [...values])
+    .sort()
+}
+
+const endpointsOf = async (client: Client): Promise<string[]> =>
+  (await client.list(DNSEndpoint, { namespace: 'shop' })).items.map(({ metadata }) => metadata.name ?? '').sort()
+
+async function withFleet(
+  startServer: typeof startEmbedded,
+  run: (given: { environment: FleetEnvironment; eu1: Gateway; us1: Gateway; resolver: Resolver }) => Promise<void>,
+) {
+  const resolver = createDnsClient()
+  // The port has to be free on both addresses.
+  const eu1 = await new Gateway('127.0.0.1').start()
+  const us1 = await new Gateway('127.0.0.2', eu1.port).start()
+  try {
+    await using environment = await FleetEnvironment.start(['eu1', 'us1'], startServer)
+    for (const name of ['eu1', 'us1']) {
+      await environment.register(name)
+      await environment.deploy(name)
+    }
+    await environment.hub.client.create(GlobalIngressPolicy, {
+      metadata: { namespace: 'shop', name: 'shop' },
+      spec: {
+        targetRefs: [{ group: 'networking.k8s.io', kind: 'Ingress', name: 'shop' }],
+        traffic: { ttlSeconds: 1 },
+        migration: { drainSeconds: 1, minHoldSeconds: 0 },
+        health: { protocol: 'HTTP', port: eu1.port, intervalSeconds: 1, timeoutSeconds: 1, rise: 1, fall: 2 },
+      },
+    } as GlobalIngressPolicy)
+    await run({ environment, eu1, us1, resolver })
+  } finally {
+    await resolver.close()
+    eu1.stop()
+    us1.stop()
+  }
+}
+
+async function admit(environment: FleetEnvironment): Promise<void> {
+  await environment.admit('eu1', 'shop/shop', '127.0.0.1')
+  await environment.admit('us1', 'shop/shop', '127.0.0.2')
+  const merged = async () =>
+    (await environment.hub.client.get(Ingress, 'shop/shop')).status?.loadBalancer?.ingress?.length
+  await expect.poll(merged, POLL_OPTIONS).toBe(2)
+}
+
+describe.each(SERVERS)('with fleet and balance, on $name', ({ start: startServer, isMissing }) => {
+  it.skipIf(isMissing)('a root is not answered before a probe passed, and then by balance alone', async () => {
+    await withFleet(startServer, async ({ environment, eu1, us1, resolver }) => {
+      eu1.stop()
+      us1.stop()
+      const { client } = environment.hub
+      const { server } = await start(environment, unified)
+      await client.create(Ingress, root('shop', HOST))
+      await admit(environment)
+      // Health of both endpoints is known: whoever publishes unproven addresses has done so.
+      const lost = async () => (await client.list(DNSLoadBalancer)).items.map(({ status }) => status?.state)
+      await expect.poll(lost, POLL_OPTIONS).toEqual(['unreachable'])
+      expect(await endpointsOf(client)).toEqual([])
+      expect(await resolve(resolver, server)).toEqual([])
+      await us1.start()
+      await expect.poll(async () => resolve(resolver, server), POLL_OPTIONS).toEqual(['127.0.0.2'])
+      await eu1.start()
+      await expect.poll(async () => resolve(resolver, server), POLL_OPTIONS).toEqual(['127.0.0.1', '127.0.0.2'])
+      us1.stop()
+      await expect.poll(async () => resolve(resolver, server), POLL_OPTIONS).toEqual(['127.0.0.1'])
+      expect(await endpointsOf(client)).toMatchObject([expect.stringMatching(/-dnslb$/)])
+    })
+  })
+
+  it.skipIf(isMissing)(
+    'the DNSEndpoint that an earlier version wrote for a root is handed over, and the name is answered at every step',
+    async () => {
+      await withFleet(startServer, async ({ environment, eu1, us1, resolver }) => {
+        eu1.stop()
+        us1.stop()
+        const { client } = environment.hub
+        const earlier = await start(environment, EARLIER)
+        await client.create(Ingress, root('shop', HOST))
+        await admit(environment)
+        await expect
+          .poll(async () => resolve(resolver, earlier.server), POLL_OPTIONS)
+          .toEqual(['127.0.0.1', '127.0.0.2'])
+        expect(await endpointsOf(client)).toEqual(['shop-ingress'])
+        await earlier.stop()
+
+        const { server } = await start(environment, unified)
+        const seen = new Set<string>()
+        const observe = async (): Promise<string[]> => {
+          const answer = await resolve(resolver, server)
+          seen.add(answer.join(' '))
+          return answer
+        }
+        await observe()
+        const states = async () => {
+          await observe()
+          return (await client.list(DNSLoadBalancer)).items.map(({ status }) => status?.state)
+        }
+        await expect.poll(states, POLL_OPTIONS).toEqual(['unreachable'])
+        // No probe passed: balance publishes nothing, and what publish wrote stays.
+        expect(await endpointsOf(client)).toEqual(['shop-ingress'])
+        await us1.start()
+        await expect.poll(observe, { ...POLL_OPTIONS, interval: 2 }).toEqual(['127.0.0.2'])
+        expect(await endpointsOf(client)).toMatchObject([expect.stringMatching(/-dnslb$/)])
+        expect([...seen].sort()).toEqual(['127.0.0.1 127.0.0.2', '127.0.0.2'])
+      })
+    },
+  )
+})
+
+it('a publish that runs in another process leaves a root to balance', async () => {
+  await withFleet(startEmbedded, async ({ environment }) => {
+    const { client } = environment.hub
+    environment.run({}, { balance: balance() })
+    const publish = environment.run({}, { publish: unified, fleet: undefined } as never)
+    await client.create(Ingress, root('shop', HOST))
+    // A source of publish, created after the root: what publish does about the root is done before.
+    await admit(environment)
+    await client.create(Ingress, {
+      metadata: { namespace: 'shop', name: 'plain' },
+      spec: { ingressClassName: 'nginx', rules: [{ host: 'plain.example.com' }] },
+    })
+    const status = { loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } }
+    await client.patch(Ingress, 'shop/plain', 'merge', { status }, { subresource: 'status' })
+    await expect
+      .poll(async () => endpointsOf(client), POLL_OPTIONS)
+      .toEqual([expect.stringMatching(/-dnslb$/), 'plain-ingress'])
+    expect(publish.writes.filter((write) => write.includes('/dnsendpoints/shop-'))).toEqual([])
+  })
+})
+
+it('a load balancer and a source of two namespaces that name one host are told about each other', async () => {
+  await using environment = await FleetEnvironment.start([])
+  const { client } = environment.hub
+  await client.create(Namespace, { metadata: { name: 'other' } })
+  const spec = (host: string) => ({ ingressClassName: 'nginx', rules: [{ host }] })
+  await client.create(DNSLoadBalancer, {
+    metadata: { namespace: 'other', name: 'first' },
+    spec: { DNSName: 'a.example.com' },
+  })
+  await client.create(Ingress, { metadata: { namespace: 'shop', name: 'second' }, spec: spec('b.example.com') })
+  // Creation times have seconds: the next objects have to be younger.
+  const born = Date.parse((await client.get(Ingress, 'shop/second')).metadata.creationTimestamp ?? '')
+  await expect.poll(() => Date.now(), POLL_OPTIONS).toBeGreaterThan(born + 1_000)
+  await client.create(Ingress, { metadata: { namespace: 'shop', name: 'late' }, spec: spec('a.example.com') })
+  await client.create(DNSLoadBalancer, {
+    metadata: { namespace: 'other', name: 'late-balancer' },
+    spec: { DNSName: 'b.example.com' },
+  })
+  environment.run({}, { publish: unified, balance: balance() })
+  const told = async () =>
+    (await client.list(Event)).items
+      .filter(({ reason }) => reason === 'ClaimHeldByOther' || reason === 'HostShared')
+      .map(
+        ({ regarding, reason, note = '' }) =>
+          `${regarding?.kind} ${regarding?.name} ${reason}: ${note.split(' since ')[0]}`,
+      )
+      .sort()
+  await expect
+    .poll(told, POLL_OPTIONS)
+    .toEqual([
+      'DNSLoadBalancer first HostShared: Ingress shop/late names host a.example.com, too; it belongs to this object, and publish writes no record for the other',
+      'DNSLoadBalancer late-balancer ClaimHeldByOther: host b.example.com belongs to Ingress shop/second',
+      'Ingress late ClaimHeldByOther: host a.example.com belongs to DNSLoadBalancer other/first',
+      'Ingress second HostShared: DNSLoadBalancer other/late-balancer names host b.example.com, too; it belongs to this object, which is older',
+    ])
+})
