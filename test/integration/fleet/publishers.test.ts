@@ -5,7 +5,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createDnsClient, groupRecords } from '@seamark/dns'
-import { type Client, Event, Ingress, Namespace } from '@seamark/kube'
+import { type Client, Event, Ingress, kind, Namespace, type Obj } from '@seamark/kube'
 import { needs } from '@seamark/kit'
 import {
   type AppOptions,
@@ -20,6 +20,17 @@ import {
 import { proberInThisThread } from '@seamark/operator/testing'
 import { describe, expect, it } from 'vitest'
 import { FleetEnvironment, POLL_OPTIONS, root, startEmbedded, startReal } from './test-environment.ts'
+
+const rbac = (name: string, plural: string) =>
+  kind<Obj & { rules?: object[]; roleRef?: object; subjects?: object[] }>({
+    group: 'rbac.authorization.k8s.io',
+    version: 'v1',
+    kind: name,
+    plural,
+    namespaced: false,
+  })
+const ClusterRole = rbac('ClusterRole', 'clusterroles')
+const ClusterRoleBinding = rbac('ClusterRoleBinding', 'clusterrolebindings')
 
 const HOST = 'shop.example.com'
 const SERVERS = [
@@ -248,4 +259,35 @@ it('a load balancer and a source of two namespaces that name one host are told a
       'Ingress late ClaimHeldByOther: host a.example.com belongs to DNSLoadBalancer other/first',
       'Ingress second HostShared: DNSLoadBalancer other/late-balancer names host b.example.com, too; it belongs to this object, which is older',
     ])
+})
+
+it('without the right to read load balancers and classes, hosts are published as if there were none', async () => {
+  await using environment = await FleetEnvironment.start([])
+  const { client } = environment.hub
+  const allowed = (resources: string[], ...apiGroups: string[]) => ({ apiGroups, resources, verbs: ['*'] })
+  await client.create(ClusterRole, {
+    metadata: { name: 'earlier' },
+    rules: [
+      allowed(['*'], '', 'externaldns.k8s.io', 'coordination.k8s.io', 'events.k8s.io', 'apiextensions.k8s.io'),
+      allowed(['ingresses', 'ingresses/finalizers'], 'networking.k8s.io'),
+    ],
+  })
+  await client.create(ClusterRoleBinding, {
+    metadata: { name: 'earlier' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'earlier' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'earlier' }],
+  })
+  const kubeconfig = await environment.hub.userKubeconfig('earlier')
+  await using limited = new FleetEnvironment({ ...environment.hub, kubeconfig, stop: async () => undefined }, new Map())
+  limited.run({}, {
+    publish: { ...unified, sources: ['Ingress'], children: ['DNSEndpoint'] },
+    fleet: undefined,
+  } as never)
+  await client.create(Ingress, {
+    metadata: { namespace: 'shop', name: 'plain' },
+    spec: { ingressClassName: 'nginx', rules: [{ host: 'plain.example.com' }] },
+  })
+  const status = { loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } }
+  await client.patch(Ingress, 'shop/plain', 'merge', { status }, { subresource: 'status' })
+  await expect.poll(async () => endpointsOf(client), POLL_OPTIONS).toEqual(['plain-ingress'])
 })
