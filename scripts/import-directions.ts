@@ -79,6 +79,7 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
       'finding.ts metrics.ts',
       'api clusters rrset health',
       'providers process',
+      'safety',
       'serve',
       'publish wildcard fleet records',
       'balance',
@@ -90,7 +91,7 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
       health: '',
       rrset: 'reasons.ts',
       providers: 'api rrset',
-      balance: 'reasons.ts api rrset health providers process',
+      balance: 'reasons.ts api rrset health providers process safety',
     },
     // Load balancers whose records go to a DNS provider are written by the engine of records.
     exceptions: [['balance/provider', 'records']],

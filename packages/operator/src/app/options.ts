@@ -7,6 +7,7 @@ import type { Provider } from '../providers/provider.ts'
 import { RecordsConfig } from '../records/config.ts'
 import type { AdmissionConfig } from '../process/admission-config.ts'
 import type { Grants } from '@seamark/dialects'
+import type { SafetyConfig } from '../safety/config.ts'
 import type { DnsConfig } from '../serve/config.ts'
 import type { WildcardOptions } from '../wildcard/options.ts'
 
@@ -41,6 +42,8 @@ export interface AppOptions {
   readonly dns?: DnsOptions
   /** observe decides and reports, and writes nothing. */
   readonly mode: 'observe' | 'enforce'
+  /** How much may change at once. @default DEFAULT_MASS_LIMITS */
+  readonly safety?: SafetyConfig
   /** The kill switch by configuration: no write at all, neither DNS nor Kubernetes. @default false */
   readonly isPaused?: boolean
   /** The manager's own namespace: Secrets of registered clusters, wildcards, state. */

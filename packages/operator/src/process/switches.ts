@@ -107,23 +107,6 @@ export function watchSwitches(
   }
 }
 
-/** The same without the approvals of ids that another reader processes. */
-export function withoutApprovals(switches: Switches, isExcluded: (id: string) => boolean): Switches {
-  return {
-    get approvedIds() {
-      return new Set([...switches.approvedIds].filter((id) => !isExcluded(id)))
-    },
-    get releasedNames() {
-      return switches.releasedNames
-    },
-    get isRead() {
-      return switches.isRead
-    },
-    subscribe: (listener) => switches.subscribe(listener),
-    ready: async (signal) => switches.ready(signal),
-  }
-}
-
 function readIds(text: string): Set<string> {
   return new Set(text.split(',').flatMap((item) => (item.trim() === '' ? [] : [item.trim()])))
 }

@@ -15,6 +15,7 @@ import {
   type Plan,
   type Planned,
   printPlanJson,
+  massLimits,
   servedBy,
   type ServerComparison,
   sourceOf,
@@ -77,7 +78,13 @@ export function build(io: Io): Command {
                   requesting: new Set(desired.desired.map(({ source }) => source.uid)),
                   ...(await checkSources(
                     cluster.client,
-                    { owned, present, isServed: servedBy(session.config), now: Date.now() },
+                    {
+                      owned,
+                      present,
+                      isServed: servedBy(session.config),
+                      now: Date.now(),
+                      massLimits: massLimits(session.manager.safety),
+                    },
                     io.signal,
                   )),
                 },

@@ -2,7 +2,7 @@ import { ConfigMap } from '@seamark/kube'
 import { fakeClock, memoryCluster } from '@seamark/kube/testing'
 import { expect, it } from 'vitest'
 import type { Finding } from '../finding.ts'
-import type { Peer } from './peers.ts'
+import type { Peer } from '../process/peers.ts'
 import { QUIET_MS, UNDO_LIMIT, UNDO_WINDOW_MS } from './second-writer.ts'
 import { SecondWriterGuard, type GuardedWrite } from './second-writer-guard.ts'
 
