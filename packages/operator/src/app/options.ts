@@ -12,6 +12,7 @@ import type { DnsConfig } from '../serve/config.ts'
 import type { WildcardOptions } from '../wildcard/options.ts'
 
 export interface RecordsOptions {
+  /** Without `enabled` the settings are those of the zones of our own DNS server. */
   readonly config: RecordsConfig
   readonly env: Readonly<Record<string, string | undefined>>
   readonly grants?: Grants
@@ -38,7 +39,7 @@ export interface AppOptions {
    */
   readonly admission?: { readonly config: AdmissionConfig; readonly grants: Grants }
   readonly balance?: BalanceOptions
-  /** The authoritative DNS server; without `records`, DNSEndpoints become records of its zones. */
+  /** The authoritative DNS server; without `records.enabled`, DNSEndpoints become records of its zones only. */
   readonly dns?: DnsOptions
   /** observe decides and reports, and writes nothing. */
   readonly mode: 'observe' | 'enforce'
