@@ -18,6 +18,7 @@ import {
   DNSLoadBalancer,
   DNSLoadBalancerEndpoint,
   GlobalIngress,
+  GlobalIngressPolicy,
   HostClaim,
   HTTPProxy,
   LeafIngress,
@@ -72,6 +73,10 @@ async function createSources(): Promise<void> {
   const addresses = [{ type: 'ExternalIP', address: '203.0.113.1' }]
   const conditions = [{ type: 'Ready', status: 'True' }]
   await hub.patch(Node, 'n1', 'merge', { status: { addresses, conditions } }, { subresource: 'status' })
+  await hub.create(GlobalIngressPolicy, {
+    metadata: { namespace: 'manager', name: 'default' },
+    spec: { health: { protocol: 'HTTP', port } },
+  } as GlobalIngressPolicy)
   await environment.register('eu1')
   await environment.deploy('eu1')
   for (const [kind, zone] of [
@@ -167,6 +172,7 @@ const KINDS = [
   DNSLoadBalancer,
   DNSLoadBalancerEndpoint,
   GlobalIngress,
+  GlobalIngressPolicy,
   HostClaim,
   HTTPProxy,
   Ingress,
@@ -223,8 +229,8 @@ describe('every capability of one process', () => {
       await expect.poll(async () => ask(app.at, `${name}.example.test`), POLL_OPTIONS).toBe(address)
     await expect.poll(gatewayStatus, POLL_OPTIONS).toBe('valid')
     await expect.poll(async () => environment.phases('root-mine'), POLL_OPTIONS).toContain('eu1')
-    // Its balancer is written, and its name is answered once the member admits the leaf.
-    await environment.admit('eu1', 'shop/root-mine', '127.0.0.2')
+    for (const name of ['mine', 'other']) await environment.admit('eu1', `shop/root-${name}`, '127.0.0.2')
+    await expect.poll(async () => ask(app.at, 'root.shop.example.test'), POLL_OPTIONS).toBe('127.0.0.2')
     for (const name of ['proxy', 'hand', 'lb', 'root'])
       expect([name, await ask(app.at, `${name}.other.example.test`)]).toEqual([name, 'NXDOMAIN'])
   }, 120_000)
