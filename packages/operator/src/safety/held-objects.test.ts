@@ -61,14 +61,14 @@ function start(cluster = memoryCluster(), clock = fakeClock(), scope: ObjectScop
     ask,
     askAll: () => [...new Set(names.map(ask))],
     exchange: async () => work(scope),
-    async hold() {
+    hold: async () => {
       for (const name of names) ask(name)
       await clock.advance(1_000)
       expect([...new Set(names.map(ask))]).toEqual(['held'])
       await work(scope)
       return guard.heldGroups[0]?.id ?? ''
     },
-    annotate(...ids: string[]) {
+    annotate: (...ids: string[]) => {
       annotated.ids = new Set(ids)
       for (const listener of listeners) listener()
     },

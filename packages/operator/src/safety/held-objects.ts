@@ -17,7 +17,7 @@ import type { ObjectScope, ObjectState } from './object-store.ts'
 
 const POLL_MS = 2_000
 /** What a scope persists; an approval covers these, and the others are held again as another set. */
-export const MAX_HELD_OBJECTS = 5_000
+const MAX_HELD_OBJECTS = 5_000
 
 export interface HeldObjectsDeps {
   readonly store: HeldStore<ObjectState>

@@ -19,10 +19,10 @@ export interface HeldStore<S extends HeldState = HeldState> {
 export interface StateCodec<S extends HeldState> {
   readonly empty: S
   /** `where` is for the error message. Throws on invalid content: a guard without its history is worse than one that stops. */
-  parse(text: string, where: string): S
-  print(state: S): string
+  readonly parse: (text: string, where: string) => S
+  readonly print: (state: S) => string
   /** The scope that a state contains; undefined: none was recorded. */
-  scopeOf(state: S): string | undefined
+  readonly scopeOf: (state: S) => string | undefined
 }
 
 export function memoryHeldStore<S extends HeldState>({ empty }: Pick<StateCodec<S>, 'empty'>): HeldStore<S> {

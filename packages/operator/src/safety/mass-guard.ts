@@ -24,7 +24,7 @@ type GuardAnswer =
   | { readonly state: 'held'; readonly message: string }
 
 /** A change that is held. */
-export interface HeldObject {
+interface HeldObject {
   readonly op: 'update' | 'delete'
   readonly kind: string
   /** `namespace/name`, on a member cluster after `cluster/`. */

@@ -172,7 +172,9 @@ async function reportHeldObjects(io: Io, { cluster, namespace }: Session): Promi
       if (first === undefined) continue
       const more = changes.length > 1 ? ` and ${changes.length - 1} more` : ''
       // Names come from the cluster: untrusted text.
-      io.stderr.write(`${printable(`held: ${first.op} ${first.type} ${first.name}${more} ${first.code}: ${first.why}`)}\n`)
+      io.stderr.write(
+        `${printable(`held: ${first.op} ${first.type} ${first.name}${more} ${first.code}: ${first.why}`)}\n`,
+      )
     }
   } catch (error) {
     io.stderr.write(`note: held changes of objects cannot be read: ${messageOf(error)}\n`)

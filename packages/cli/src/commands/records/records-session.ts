@@ -124,7 +124,7 @@ export async function withSession(
 }
 
 /** Everything that is held: records where they have their state, objects in the cluster. */
-export function heldStoreOf({ store }: RecordsStores, cluster: Cluster | undefined, namespace: string): HeldStore {
+function heldStoreOf({ store }: RecordsStores, cluster: Cluster | undefined, namespace: string): HeldStore {
   const objects = cluster === undefined ? undefined : openObjectStore(cluster.client, namespace)
   return joinStores(store, objects, isObjectScope)
 }

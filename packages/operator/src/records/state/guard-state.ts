@@ -78,12 +78,12 @@ export function addStamps(stamps: readonly Stamp[], keys: Iterable<string>, now:
   return [...stamps, ...added]
 }
 
-export function printState({ waiting, held, ...rest }: GuardState): string {
+function printState({ waiting, held, ...rest }: GuardState): string {
   return JSON.stringify({ ...rest, waiting: [...waiting], ...printHeld(held) })
 }
 
 /** Throws on invalid content: a guard without its history is worse than a guard that stops. */
-export function parseState(text: string, where: string): GuardState {
+function parseState(text: string, where: string): GuardState {
   try {
     const value = JSON.parse(text) as Partial<Record<keyof GuardState | 'heldGzip', unknown>>
     const stamps = (list: unknown): Stamp[] => {

@@ -5,7 +5,6 @@
 import { forgetReleases, releaseHeld, releaseId } from '../../safety/approval.ts'
 import { type ApprovalReport, answerIn } from '../../safety/approve.ts'
 import type { HeldChange, HeldState } from '../../safety/held-change.ts'
-import type { HeldStore } from '../../safety/held-store.ts'
 import type { Switches } from '../../process/switches.ts'
 import type { GuardStore } from './guard-state.ts'
 
@@ -53,7 +52,7 @@ async function approveReleasesInStore(
     const zoneName = state.decided?.zone ?? ''
     const isReleased = ({ set, name }: HeldChange): boolean =>
       set !== undefined && (names.has(zoneName) || names.has(name))
-    const answer = await answerIn(store as unknown as HeldStore, zone, (current: HeldState) =>
+    const answer = await answerIn(store, zone, (current: HeldState) =>
       releaseHeld(current, id, current.held.filter(isReleased), now),
     )
     if (answer.result !== 'approved') continue

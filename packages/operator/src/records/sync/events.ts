@@ -3,7 +3,7 @@
  * zone has no object of its own.
  */
 import type { Context } from '@seamark/kube'
-import { type Reason, REASONS } from '../../reasons.ts'
+import { REASONS } from '../../reasons.ts'
 import { CONFIGURATION_OBJECT } from '../../process/switches.ts'
 import type { Unread } from '../engine.ts'
 import { heldMessage } from '../plan/held-set.ts'
