@@ -145,3 +145,21 @@ it('forgets a stopped object that is no longer reconciled, and none that is', as
   guard.note({ ...write(), key: 'web/other' })
   expect(guard.size).toBe(1)
 })
+
+it('an object of a member cluster has a history of its own, and the message names the cluster and its writer', async () => {
+  const { guard, stopped, write } = start([PEER])
+  const client = memoryCluster('eu1')
+  client.put(ConfigMap, {
+    metadata: { namespace: 'web', name: 'shop', managedFields: [{ manager: 'argocd', operation: 'Update' }] },
+  })
+  const member = { name: 'eu1', client: client.client }
+  for (let round = 0; round <= UNDO_LIMIT; round++) guard.note({ ...write(), member })
+  expect(guard.check(write())).toBeUndefined()
+  expect(guard.check({ ...write(), member: { ...member, name: 'us1' } })).toBeUndefined()
+  await guard.check({ ...write(), member })
+  const [{ message } = { message: '' }] = stopped
+  expect(message).toContain(
+    'ConfigMap web/shop on cluster eu1: 5 writes within 10 min were undone by field manager argocd;',
+  )
+  expect(message).not.toContain('Lease infra')
+})
