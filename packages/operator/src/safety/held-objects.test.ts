@@ -35,6 +35,7 @@ function start(cluster = memoryCluster(), clock = fakeClock(), scope: ObjectScop
     limits: DEFAULT_MASS_LIMITS,
     idPrefix: 'p',
     cause: 'undo the cause',
+    groupOf: ({ name }) => name.slice(0, name.indexOf('/')),
     countPublished: () => 6,
   })
   const held = new HeldObjects({ store, approvals, isWriting: () => true, clock })
@@ -171,6 +172,22 @@ describe('held changes of objects', () => {
     await approveInStore(third.store, id, first.clock.now(), { mayRepeat: true })
     await third.exchange()
     expect(third.askAll()).toEqual(['go'])
+  })
+
+  it('are persisted up to a number, and more are not written again and again', async () => {
+    const { guard, clock, exchange, store, writes } = start()
+    const ask = () => {
+      for (let index = 0; index < 5_006; index++)
+        guard.ask({ change: 'prune', kind: 'DNSEndpoint', name: `${index < 5_000 ? 'a' : 'b'}/${index}` })
+    }
+    ask()
+    await clock.advance(1_000)
+    ask()
+    await exchange()
+    expect([guard.held, (await store.load('publish')).held.length]).toEqual([5_006, 5_000])
+    const before = writes()
+    await exchange()
+    expect(writes()).toBe(before)
   })
 
   it('the deprecated annotation approves what is held, once per value', async () => {

@@ -129,18 +129,24 @@ async function persist(
   now: number,
 ): Promise<ReadonlySet<string>> {
   const before = await store.load(scope)
-  const isSame = idsOf(before) === JSON.stringify(groups.map(({ id }) => id).toSorted())
+  const isSame = idsOf(before.held) === idsOf(changesOf(groups, before, now))
   const isConsumed = before.approvals.some(({ keys }) => keys.some((key) => made.has(key)))
   if (isSame && !isConsumed) return approvedKeys(before, now)
-  const after = await store.update(scope, (state) => {
-    const since = new Map(state.held.map((item) => [item.key, item.since]))
-    const held = groups.flatMap((group) => toChanges(group, (key) => since.get(key) ?? now))
-    return { ...consumeApprovals(state, made), held: held.slice(0, MAX_HELD_OBJECTS), scope }
-  })
+  const after = await store.update(scope, (state) => ({
+    ...consumeApprovals(state, made),
+    held: changesOf(groups, state, now),
+    scope,
+  }))
   return approvedKeys(after, now)
 }
 
-function idsOf({ held }: ObjectState): string {
+/** What is persisted of them; each change keeps the time since when it is held. */
+function changesOf(groups: readonly HeldGroup[], { held }: ObjectState, now: number): HeldChange[] {
+  const since = new Map(held.map((item) => [item.key, item.since]))
+  return groups.flatMap((group) => toChanges(group, (key) => since.get(key) ?? now)).slice(0, MAX_HELD_OBJECTS)
+}
+
+function idsOf(held: readonly HeldChange[]): string {
   return JSON.stringify([...new Set(held.map(({ set = '' }) => set))].toSorted())
 }
 

@@ -218,6 +218,8 @@ class Syncer {
       )
         continue
       await deleteExactly(ctx.client, kind, live)
+      // A later apply of the same content does not undo what another client did.
+      this.#options.secondWriter.note({ ...guardedWrite(kind, manifest, live, key, ctx), desired: undefined })
       // With finalizers of others it is still there: the watch reports when it is gone.
       if ((await ctx.client.find(kind, keyOf(manifest))) !== undefined) return
     }
