@@ -80,6 +80,7 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
       'api clusters rrset health',
       'hosts',
       'providers process',
+      'safety',
       'serve',
       'publish wildcard fleet records',
       'balance',
@@ -92,7 +93,7 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
       rrset: 'reasons.ts',
       providers: 'api rrset',
       hosts: 'api',
-      balance: 'reasons.ts api hosts rrset health providers process',
+      balance: 'reasons.ts api hosts rrset health providers process safety',
     },
     // Load balancers whose records go to a DNS provider are written by the engine of records.
     exceptions: [['balance/provider', 'records']],

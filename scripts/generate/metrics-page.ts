@@ -19,7 +19,9 @@ export interface MetricDescription {
 export function listMetrics(): MetricDescription[] {
   const { registry } = createMetrics({ clientHistograms: true })
   createBalanceMetrics(registry)
-  createProductMetrics(registry).held(() => 0)
+  const product = createProductMetrics(registry)
+  product.held(() => 0)
+  product.leavesHeld(() => 0)
   createRecordsMetrics(registry, () => 0).held(() => [])
   showPause(registry, createKillSwitch())
   createDnsMetrics(registry, undefined)

@@ -16,6 +16,7 @@ import { GatewayConfig } from './process/gateway-config.ts'
 import { GrantsConfig } from '@seamark/dialects'
 import { PublishConfig } from './publish/config.ts'
 import { RecordsConfig } from './records/config.ts'
+import { SafetyConfig } from './safety/config.ts'
 import { DnsConfig } from './serve/config.ts'
 import { WildcardConfig } from './wildcard/config.ts'
 
@@ -72,6 +73,7 @@ export const ManagerConfiguration = z.strictObject({
   gateway: GatewayConfig.prefault({}),
   publish: PublishConfig.prefault({}),
   records: RecordsConfig.prefault({}),
+  safety: SafetyConfig.prefault({}),
   wildcard: WildcardConfig.prefault({}),
   dns: DnsConfig.prefault({}),
 })

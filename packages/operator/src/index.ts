@@ -121,15 +121,15 @@ export {
 } from './records/sync/authoritative.ts'
 export { ProviderConfig } from './providers/config.ts'
 export { RecordsConfig } from './records/config.ts'
-export { configMapGuardStore } from './records/state/config-map-guard-store.ts'
 export {
   sourceOf,
   type DesiredRecords,
   desiredOf,
   desiredWithinLimits,
 } from './records/sync/sources/dns-endpoint-source.ts'
-export { HELD_OBJECTS_STORE } from './records/state/held-objects.ts'
-export { HELD_ID_PREFIX } from './publish/guard/mass-guard.ts'
+export { type HeldStore, joinStores } from './safety/held-store.ts'
+export { HELD_OBJECTS_STORE, isObjectId, isObjectScope, openObjectStore } from './safety/object-store.ts'
+export { massLimits, SafetyConfig } from './safety/config.ts'
 export {
   createEngine,
   ownedSources,
@@ -145,13 +145,14 @@ export { exportDnsEndpoint, exportedSets } from './records/plan/export.ts'
 export {
   fileGuardStore,
   type GuardState,
+  configMapGuardStore,
   type GuardStore,
-  type HeldChange,
   memoryGuardStore,
 } from './records/state/guard-state.ts'
 export { type HandOver, planAdoption, planExclusive, planRelease, planTransfer } from './records/plan/hand-over.ts'
-export { approveCommand, heldMessage } from './records/plan/held-set.ts'
-export { type ApprovalReport, approveInStore } from './records/state/approve.ts'
+export { heldMessage } from './records/plan/held-set.ts'
+export { approveCommand, type HeldChange } from './safety/held-change.ts'
+export { type ApprovalReport, approveInStore, type HeldSet, heldSets } from './safety/approve.ts'
 export { inverseOf } from './records/plan/inverse.ts'
 export { createProviderCalls } from './records/execute/provider-calls.ts'
 export { createKillSwitch, isPausedBy, type KillSwitch, type KillSwitchControl } from './process/kill-switch.ts'

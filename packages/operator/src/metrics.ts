@@ -17,6 +17,8 @@ export interface ProductMetrics {
   /** The leaves of a root; replaces its earlier values. */
   leavesDecided(root: string, leaves: readonly { readonly cluster: string; readonly phase: string }[]): void
   driftCorrected(cluster: string): void
+  /** Leaves whose deletion a guard holds now. */
+  leavesHeld(count: () => number): void
   /** Undefined when the cluster is gone. */
   clusterReachable(cluster: string, isReachable: boolean | undefined): void
 }
@@ -103,6 +105,17 @@ export function createProductMetrics(registry: Registry): ProductMetrics {
       const gauge = new Gauge({
         name: 'seamark_publish_held',
         help: 'Objects whose change the guard against mass changes holds',
+        registers,
+        collect() {
+          this.set(count())
+        },
+      })
+      gauge.set(0)
+    },
+    leavesHeld(count) {
+      const gauge = new Gauge({
+        name: 'seamark_fleet_leaves_held',
+        help: 'Leaves without a LeafIngress whose deletion the guard against mass changes holds',
         registers,
         collect() {
           this.set(count())

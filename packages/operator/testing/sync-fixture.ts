@@ -8,6 +8,11 @@ import { createEngine } from '../src/records/engine.ts'
 import { type GuardStore, memoryGuardStore } from '../src/records/state/guard-state.ts'
 import type { Held } from '../src/records/sync/held-changes.ts'
 import { createKillSwitch } from '../src/process/kill-switch.ts'
+import type { Switches } from '../src/process/switches.ts'
+import { Approvals } from '../src/safety/annotated-approvals.ts'
+import type { ApprovalReport } from '../src/safety/approve.ts'
+import { joinStores } from '../src/safety/held-store.ts'
+import { isObjectScope } from '../src/safety/object-store.ts'
 import { OWNER, ZONE } from './plan-fixture.ts'
 import type { TenantRules } from '../src/records/sync/tenants/tenant-rules.ts'
 import { EngineLifetime } from '../src/records/sync/engine-lifetime.ts'
@@ -40,7 +45,9 @@ export function endpoint(name: string, targets: string[] = ['192.0.2.1'], dnsNam
   }
 }
 
-type Given = Partial<Omit<SyncOptions, 'engine' | 'reports'>> & {
+type Given = Partial<Omit<SyncOptions, 'engine' | 'reports' | 'approvals' | 'switches'>> & {
+  switches?: Pick<Switches, 'approvedIds' | 'releasedNames' | 'subscribe'>
+  approved?: (report: ApprovalReport) => void
   memory?: MemoryProvider
   store?: GuardStore
   capabilities?: Partial<Capabilities>
@@ -49,7 +56,7 @@ type Given = Partial<Omit<SyncOptions, 'engine' | 'reports'>> & {
   installed?: string
 }
 
-const NO_SWITCHES: SyncOptions['switches'] = {
+const NO_SWITCHES: NonNullable<Given['switches']> = {
   approvedIds: new Set(),
   releasedNames: new Set(),
   subscribe: () => () => undefined,
@@ -57,7 +64,14 @@ const NO_SWITCHES: SyncOptions['switches'] = {
 
 /** A manager with nothing but records; its first pass is due. */
 export async function startSync({ memory: given, store = memoryGuardStore(), ...options }: Given = {}) {
-  const { capabilities, reports, installed = '2020-01-01T00:00:00Z', ...rest } = options
+  const {
+    capabilities,
+    reports,
+    installed = '2020-01-01T00:00:00Z',
+    switches = NO_SWITCHES,
+    approved,
+    ...rest
+  } = options
   const clock = fakeClock()
   const cluster = memoryCluster()
   cluster.put(CustomResourceDefinition, definition(installed))
@@ -77,14 +91,20 @@ export async function startSync({ memory: given, store = memoryGuardStore(), ...
     rules: OPEN_RULES,
     isServed: () => true,
     isWriting: true,
-    switches: NO_SWITCHES,
+    switches,
+    approvals: new Approvals({
+      store: joinStores(store, undefined, isObjectScope),
+      switches,
+      clock,
+      report: (report) => approved?.(report),
+    }),
     endpointScope: {},
     ...rest,
     reports: () => ({
       held: (item) => held.push(item),
       unread: () => undefined,
       breaker: () => undefined,
-      approval: () => undefined,
+      released: () => undefined,
       ...reports,
     }),
   })

@@ -201,11 +201,11 @@ describe('a fleet', () => {
       const path = `/spec/rules/0/host`
       await client.patch(Ingress, 'fight/fight', 'json', [{ op: 'replace', path, value: `evil${round}.test` }])
       const isOver = async () =>
-        (await reason()) === 'DriftFight' ||
+        (await reason()) === 'SecondWriter' ||
         (await remote('ap1', 'fight/fight'))?.spec?.rules?.[0]?.host === 'fight.test'
       await expect.poll(isOver, POLL_OPTIONS).toBe(true)
     }
-    await expect.poll(reason, POLL_OPTIONS).toBe('DriftFight')
+    await expect.poll(reason, POLL_OPTIONS).toBe('SecondWriter')
 
     await tenant('conflict', 'ap1')
     await environment.hub.client.create(Ingress, ingress('conflict', 'conflict', 'conflict.test'))

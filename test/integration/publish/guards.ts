@@ -3,7 +3,7 @@
  * prune most of what is published, a pause. Run like scenarios.ts.
  */
 import { ConfigMap, createLogger, Service } from '@seamark/kube'
-import { approveInStore, configMapGuardStore, HELD_OBJECTS_STORE, HTTPProxy } from '@seamark/operator'
+import { approveInStore, HELD_OBJECTS_STORE, HTTPProxy, openObjectStore } from '@seamark/operator'
 import { expect } from 'vitest'
 import { type Bench, endpointsOf, SERVICE } from './bench.ts'
 import type { Scenario } from './scenarios.ts'
@@ -192,7 +192,7 @@ export const guardScenarios: readonly Scenario[] = [
         (found) => found.has('GuardTripped'),
       )
       expect((await bench.children()).length).toBeGreaterThan(1)
-      const store = configMapGuardStore(bench.client, `manager/${HELD_OBJECTS_STORE}`)
+      const store = openObjectStore(bench.client, 'manager')
       const held = await bench.eventually(
         'the held set to be persisted',
         async () => [...(await store.list()).values()].flatMap((state) => state.held),

@@ -77,7 +77,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
         })
   try {
     const parts = { dns, log, clock, killSwitch, checkWrite, serving }
-    setUpCapabilities(mgr, { ...options, ...recordsOn(options, dns) }, parts)
+    setUpCapabilities(mgr, withRecords(options, dns), parts)
     await mgr.run(signal)
   } finally {
     await dns?.close()
@@ -104,16 +104,24 @@ async function storedConversion(
   }
 }
 
-/** The zones of our own server have one writer: they need no owner id to distinguish installations. */
+/** Records with the provider of the DNS server; without `records.enabled`, of that provider only, with the same settings. */
+function withRecords(options: AppOptions, dns: DnsService | undefined): AppOptions {
+  const { records, dns: server, ...rest } = options
+  const enabled = records?.config.enabled === true ? records : undefined
+  if (dns === undefined || server === undefined) return enabled === undefined ? rest : { ...rest, records: enabled }
+  const chosen = enabled ?? recordsOfOwnZones(records, server.env)
+  return { ...rest, dns: server, records: { ...chosen, providers: [...(chosen.providers ?? []), dns.provider] } }
+}
+
+/** The zones of our own server have one writer: their markers need no owner id to distinguish installations, and no key. */
 const OWN_ZONES_OWNER = 'seamark'
 
-/** Records with the provider of the DNS server; without `records`, of that provider only. */
-function recordsOn({ records, dns: options }: AppOptions, dns: DnsService | undefined): Pick<AppOptions, 'records'> {
-  if (dns === undefined || options === undefined) return records === undefined ? {} : { records }
-  const own: RecordsOptions = {
-    config: RecordsConfig.parse({ enabled: true, owner: OWN_ZONES_OWNER, dnsEndpoints: { enabled: true } }),
-    env: options.env,
+function recordsOfOwnZones(given: RecordsOptions | undefined, env: RecordsOptions['env']): RecordsOptions {
+  const { config, ...rest } = given ?? { config: RecordsConfig.parse({}), env }
+  const { markerKeyFrom: _, dnsEndpoints, ...settings } = config
+  const identity = { owner: OWN_ZONES_OWNER, cluster: '', providers: [] }
+  return {
+    ...rest,
+    config: { ...settings, ...identity, enabled: true, dnsEndpoints: { ...dnsEndpoints, enabled: true } },
   }
-  const chosen = records ?? own
-  return { records: { ...chosen, providers: [...(chosen.providers ?? []), dns.provider] } }
 }

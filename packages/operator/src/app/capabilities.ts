@@ -8,17 +8,14 @@ import { reportDeniedWatches } from '../process/reports/denied-watches.ts'
 import { serverText } from '@seamark/dns'
 import { createRecordsMetrics, type RecordsMetrics } from '../records/sync/records-metrics.ts'
 import { FIELD_MANAGER } from '../process/field-manager.ts'
-import { HELD_ID_PREFIX } from '../publish/guard/mass-guard.ts'
 import { setUpPublish } from '../publish/set-up.ts'
 import { conversionAddress } from '../process/admission-config.ts'
 import { type KillSwitchControl, pausedUntil } from '../process/kill-switch.ts'
-import { configMapGuardStore } from '../records/state/config-map-guard-store.ts'
-import { HELD_OBJECTS_STORE, heldObjectStore } from '../records/state/held-objects.ts'
-import { createObjectApprovals } from '../records/state/object-approvals.ts'
+import { openRecordsStores, type RecordsStores } from '../records/stores/stores.ts'
 import { setUpRecords } from '../records/sync/set-up.ts'
 import { type DnsService, EMBEDDED_PROVIDER } from '../serve/dns-service.ts'
 import { ownServers } from '../serve/own-servers.ts'
-import { withoutApprovals } from '../process/switches.ts'
+import { setUpSafety } from './safety.ts'
 import { setUpWildcard } from '../wildcard/controller.ts'
 import { gateWrites } from '../process/write-gate.ts'
 import type { AppOptions } from './options.ts'
@@ -44,15 +41,19 @@ export function setUpCapabilities(
   const { publish, wildcard, fleet, records, namespace, mode } = options
   const { registry } = mgr.metrics
   const { switches, peers, common } = setUpProcess(mgr, options, { dns, clock, killSwitch })
-  const { notify } = common
+  const stores: RecordsStores | undefined =
+    records === undefined ? undefined : openRecordsStores(mgr.client, namespace, records.config.stateFolder)
+  const { approvals, heldObjects, massLimits } = setUpSafety(mgr, options, {
+    ...common,
+    switches,
+    records: stores?.store,
+  })
+  const guarded = { ...common, heldObjects, massLimits }
   mgr.cache(DNSEndpoint, { projection: trimEndpoint, keepManagedFieldsOf: FIELD_MANAGER })
-  const isObjectId = (id: string): boolean => publish?.prune === true && id.startsWith(HELD_ID_PREFIX)
   if (publish !== undefined) {
-    const store = heldObjectStore(configMapGuardStore(mgr.client, `${namespace}/${HELD_OBJECTS_STORE}`))
-    const approvals = createObjectApprovals({ store, switches, clock, notify, isOurs: isObjectId })
     const { reportsInitialFindings = true } = options
     const parts = { fleet, balance: options.balance !== undefined }
-    setUpPublish(mgr, { ...common, approvals, options: { ...publish, parts }, reportsInitialFindings })
+    setUpPublish(mgr, { ...guarded, options: { ...publish, parts }, reportsInitialFindings })
   }
   const { allowLoopback = false, denyAddresses = [], connectMember } = options
   let members: MemberRegistry | undefined
@@ -72,7 +73,7 @@ export function setUpCapabilities(
   }
   if (wildcard !== undefined) {
     setUpWildcard(mgr, {
-      ...common,
+      ...guarded,
       options: wildcard,
       registry: memberRegistry(),
       endpointScope: endpointScope(options, namespace),
@@ -80,7 +81,7 @@ export function setUpCapabilities(
   }
   if (fleet !== undefined)
     setUpFleet(mgr, {
-      ...common,
+      ...guarded,
       options: fleet,
       registry: memberRegistry(),
       ownServers: (name) =>
@@ -100,7 +101,7 @@ export function setUpCapabilities(
       }),
     })
   }
-  if (records !== undefined) {
+  if (records !== undefined && stores !== undefined) {
     const { dnsEndpoints } = records.config
     setUpRecords(mgr, {
       ...records,
@@ -108,7 +109,10 @@ export function setUpCapabilities(
       namespace,
       untilMayWrite: common.untilMayWrite,
       killSwitch: pausedUntil(killSwitch, peers.done),
-      switches: withoutApprovals(switches, isObjectId),
+      switches,
+      stores,
+      approvals,
+      massLimits,
       clock,
       metrics: servingCompleteZones(
         createRecordsMetrics(registry, () => clock.now()),
@@ -117,6 +121,7 @@ export function setUpCapabilities(
       endpointScope: endpointScope(options, dnsEndpoints.namespace),
     })
   }
+  heldObjects.start(mgr)
   reportDeniedWatches(mgr, namespace)
   if (options.onReady !== undefined) {
     const { onReady } = options

@@ -7,10 +7,12 @@ import type { Provider } from '../providers/provider.ts'
 import { RecordsConfig } from '../records/config.ts'
 import type { AdmissionConfig } from '../process/admission-config.ts'
 import type { Grants } from '@seamark/dialects'
+import type { SafetyConfig } from '../safety/config.ts'
 import type { DnsConfig } from '../serve/config.ts'
 import type { WildcardOptions } from '../wildcard/options.ts'
 
 export interface RecordsOptions {
+  /** Without `enabled` the settings are those of the zones of our own DNS server. */
   readonly config: RecordsConfig
   readonly env: Readonly<Record<string, string | undefined>>
   readonly grants?: Grants
@@ -37,10 +39,12 @@ export interface AppOptions {
    */
   readonly admission?: { readonly config: AdmissionConfig; readonly grants: Grants }
   readonly balance?: BalanceOptions
-  /** The authoritative DNS server; without `records`, DNSEndpoints become records of its zones. */
+  /** The authoritative DNS server; without `records.enabled`, DNSEndpoints become records of its zones only. */
   readonly dns?: DnsOptions
   /** observe decides and reports, and writes nothing. */
   readonly mode: 'observe' | 'enforce'
+  /** How much may change at once. @default DEFAULT_MASS_LIMITS */
+  readonly safety?: SafetyConfig
   /** The kill switch by configuration: no write at all, neither DNS nor Kubernetes. @default false */
   readonly isPaused?: boolean
   /** The manager's own namespace: Secrets of registered clusters, wildcards, state. */

@@ -12,7 +12,7 @@ import { addNameLookup, createNameLookup, type NameLookup } from '../balance/nam
 import { setUpProviders } from '../balance/provider/provider-controller.ts'
 import { listClaimedNames, namesOf } from '../balance/provider/provider-publisher.ts'
 import { systemResolver } from '../health/connection.ts'
-import { configMapGuardStore } from '../records/state/config-map-guard-store.ts'
+import { configMapGuardStore } from '../records/state/guard-state.ts'
 import { createDnsWriter, type DnsWriter } from './dns-writer.ts'
 import { addHeartbeat, type Heartbeat } from './heartbeat.ts'
 import { LEASE_NAMESPACE } from './leases.ts'

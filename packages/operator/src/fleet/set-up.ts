@@ -46,7 +46,7 @@ import { RootTriggers } from './reconcile/root-triggers.ts'
 import type { RootKind } from './roots/root-kind.ts'
 import { ROOT_KINDS } from './roots/root-kinds.ts'
 import { SyncResults } from './members/sync-results.ts'
-import { setUpSyncer } from './members/syncer.ts'
+import { setUpSyncer, type SyncerOptions } from './members/syncer.ts'
 import { setUpOrphans } from './reconcile/orphan-controller.ts'
 import { Teardown } from './reconcile/teardown.ts'
 
@@ -59,6 +59,12 @@ export interface FleetSetUp {
   readonly ownServers: (name: string) => readonly ServerAddress[]
   readonly isWriting: () => boolean
   readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
+  /** What the syncers of members need beside these. */
+  readonly secondWriter: SyncerOptions['secondWriter']
+  readonly heldObjects: SyncerOptions['heldObjects']
+  readonly massLimits: SyncerOptions['massLimits']
+  readonly notify: SyncerOptions['notify']
+  readonly clock: SyncerOptions['clock']
 }
 
 const CONCURRENCY = 16
@@ -97,6 +103,11 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
     hubId,
     isWriting,
     untilMayWrite,
+    secondWriter: setUp.secondWriter,
+    heldObjects: setUp.heldObjects,
+    massLimits: setUp.massLimits,
+    notify: setUp.notify,
+    clock: setUp.clock,
   })
   const triggers = new RootTriggers(manager, { results, leavesByCluster, batchMs })
   const reconciler = new RootReconciler({

@@ -7,7 +7,8 @@
  * Guarantees: until the object was read once nothing may be written, so a pause survives a restart. A list without the
  * object changes nothing: the object counts as absent only when a read of the object itself returns not found.
  */
-import { type Cluster, ConfigMap, retry, systemClock, TransportError, untilAborted } from '@seamark/kube'
+import { type Change, type Cluster, ConfigMap, retry, systemClock, TransportError, untilAborted } from '@seamark/kube'
+import { keyOf } from '@seamark/kube/object'
 import { isPausedBy, type KillSwitchControl } from './kill-switch.ts'
 import { canonicalName, isInvalid } from '../rrset/rrset.ts'
 
@@ -73,16 +74,16 @@ export function watchSwitches(
     })
     if (heard === before) obey(found?.metadata.annotations)
   }
-  informer.subscribe((change) => {
+  const note = (change: Change<ConfigMap>): void => {
+    if (keyOf(change.object) !== key) return
     if (change.type === 'deleted') askServer().catch(() => undefined)
     else obey(change.object.metadata.annotations)
-  })
+  }
   const readFirst = async (): Promise<void> => {
     await informer.synced()
-    // Handlers run in a later turn; the first write may be earlier.
-    const cached = informers.get(ConfigMap, key)
-    if (cached === undefined) await askServer()
-    else obey(cached.metadata.annotations)
+    // From this watch, and not from the cache of the kind, which is not readable before every watch of the kind has synced.
+    await new Promise<void>((resolve) => informer.subscribe(note, { onReplayed: resolve }))
+    if (heard === 0) await askServer()
     isRead = true
     killSwitch.set('unread', false)
   }
@@ -103,23 +104,6 @@ export function watchSwitches(
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-  }
-}
-
-/** The same without the approvals of ids that another reader processes. */
-export function withoutApprovals(switches: Switches, isExcluded: (id: string) => boolean): Switches {
-  return {
-    get approvedIds() {
-      return new Set([...switches.approvedIds].filter((id) => !isExcluded(id)))
-    },
-    get releasedNames() {
-      return switches.releasedNames
-    },
-    get isRead() {
-      return switches.isRead
-    },
-    subscribe: (listener) => switches.subscribe(listener),
-    ready: async (signal) => switches.ready(signal),
   }
 }
 

@@ -3,14 +3,17 @@
  */
 import type { Clock, Manager } from '@seamark/kube'
 import type { ProductMetrics } from '../metrics.ts'
-import type { SecondWriterGuard } from '../process/second-writer-guard.ts'
-import { addBaselineController, type ApprovalExchange } from './guard/baseline-store.ts'
+import type { Notify } from '../process/reports/notices.ts'
+import type { SecondWriterGuard } from '../safety/second-writer-guard.ts'
+import { addBaselineController } from './guard/baseline-store.ts'
 import { addCertificateQueue, submitIfChanged } from './act/certificate-feed.ts'
 import { childKinds } from './child-kinds.ts'
 import { createSourceDecider } from './decide/source-decision.ts'
 import { addPublishControllers } from './controller.ts'
 import { watchReleases } from './decide/host-release.ts'
-import { createMassGuard } from './guard/mass-guard.ts'
+import type { HeldObjects } from '../safety/held-objects.ts'
+import { createMassGuard } from '../safety/mass-guard.ts'
+import type { MassLimits } from '../safety/mass-limits.ts'
 import type { PublishOptions } from './options.ts'
 import type { PublishShell } from './reconciler.ts'
 import { createFindingHistory } from './report/report.ts'
@@ -28,7 +31,9 @@ export interface PublishSetUp {
   /** Resolves once it is known whether this process may write; undefined when it is known. */
   readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
   readonly secondWriter: SecondWriterGuard
-  readonly approvals: ApprovalExchange
+  readonly heldObjects: HeldObjects
+  readonly massLimits: MassLimits
+  readonly notify: Notify
   /** Report also findings that existed at the start. */
   readonly reportsInitialFindings: boolean
   readonly clock: Clock
@@ -40,8 +45,19 @@ export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
   watchForPublish(informers, options)
   const decider = createSourceDecider(informers, options)
   const served = new Map(childKinds(options).map((kind) => [kind, informers.informer(kind)]))
-  const guard = options.prune ? createMassGuard({ clock, countPublished: () => decider.countPublished() }) : undefined
-  if (guard !== undefined) metrics.held(() => guard.held)
+  const guard = options.prune
+    ? createMassGuard({
+        clock,
+        limits: setUp.massLimits,
+        countPublished: () => decider.countPublished(),
+        idPrefix: 'p',
+        cause: 'undo the cause (a class, Service or prefix in the configuration or the sources)',
+      })
+    : undefined
+  if (guard !== undefined) {
+    metrics.held(() => guard.held)
+    setUp.heldObjects.add('publish', guard)
+  }
   const baseline = { isGuarded: options.prune }
   const queue = options.certificateApply.perSecond > 0 ? addCertificateQueue(manager, decider, setUp) : undefined
   const shell: PublishShell = {

@@ -1,5 +1,6 @@
 /**
- * The `records` section of the manager's configuration: owner, providers, zones and limits.
+ * The `records` section of the manager's configuration: owner, providers, zones and limits. Without `enabled` its settings, other
+ * than owner, cluster, key and providers, are those of the zones of our own DNS server.
  * Secrets are referenced (environment variable, file, or key of a Secret), never written into the configuration.
  */
 import { parseLabelSelector } from '@seamark/kube/object'

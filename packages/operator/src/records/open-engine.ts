@@ -14,6 +14,8 @@ import {
 } from '../rrset/external-dns-registry.ts'
 import type { GuardStore } from './state/guard-state.ts'
 import type { KillSwitch } from '../process/kill-switch.ts'
+import type { MassLimits } from '../safety/mass-limits.ts'
+import { DEFAULT_LIMITS } from './plan/limits.ts'
 import type { Owner } from './plan/ownership.ts'
 import type { PlanStore } from './stores/plan-store.ts'
 import type { CallObserver } from './execute/provider-calls.ts'
@@ -26,6 +28,8 @@ export interface OpenEngineOptions {
   readonly client?: Client
   readonly store: GuardStore
   readonly plans?: PlanStore
+  /** @default DEFAULT_LIMITS */
+  readonly massLimits?: MassLimits
   readonly observer?: CallObserver
   readonly killSwitch: KillSwitch
   /** A provider that cannot be created yet is retried later, instead of failing here. @default false */
@@ -60,6 +64,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
     killSwitch: options.killSwitch,
     mode: options.mode,
     types: config.types,
+    ...(options.massLimits !== undefined && { limits: { ...DEFAULT_LIMITS, mass: options.massLimits } }),
     ...(config.zones.length > 0 && { zones: new Set(canonicalZones(config.zones)) }),
     ...(options.plans !== undefined && { plans: options.plans }),
     ...(options.observer !== undefined && { observer: options.observer }),

@@ -11,7 +11,7 @@ import { judge } from './guards/list.ts'
 import { type Candidate, collectCandidates } from './plan/candidates.ts'
 import { heldAfter } from './plan/held-set.ts'
 import { baseOf, type Plan, type PlanInput, type Refusal } from './plan/plan.ts'
-import { approveHeld } from './state/approval.ts'
+import { approveHeld } from '../safety/approval.ts'
 import type { GuardState } from './state/guard-state.ts'
 
 const RANK: Record<Candidate['effect'], number> = { create: 0, marker: 1, retarget: 2, shrink: 3, delete: 4 }

@@ -10,6 +10,7 @@ import type { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { type Finding, warning } from '../finding.ts'
 import { decideWildcard } from './decide.ts'
 import { MAX_NODE_ADDRESSES, MAX_TARGETS } from './limits.ts'
+import type { MassLimits } from '../safety/mass-limits.ts'
 import type { NodeReading } from './member.ts'
 import { hasTooManyAddresses, readNode } from './node-fact.ts'
 import type { WildcardOptions } from './options.ts'
@@ -52,7 +53,7 @@ const UNREADABLE_RETRY_MS = 5_000
 
 export function decideCluster(
   facts: ClusterFacts,
-  options: WildcardOptions,
+  options: WildcardOptions & { readonly massLimits?: MassLimits },
   isSelected: LabelPredicate,
 ): ClusterDecision {
   const { owner, zone, live, refusal, reading, damping, nowMs } = facts

@@ -14,7 +14,8 @@ import type { Finding } from '../finding.ts'
 import type { ProductMetrics } from '../metrics.ts'
 import { WILDCARD_FIELD_MANAGER } from '../process/field-manager.ts'
 import type { Notify } from '../process/reports/notices.ts'
-import type { SecondWriterGuard, StoppedWrite } from '../process/second-writer-guard.ts'
+import type { SecondWriterGuard, StoppedWrite } from '../safety/second-writer-guard.ts'
+import type { MassLimits } from '../safety/mass-limits.ts'
 import { type ClusterDecision, type ClusterFacts, type DampingState, decideCluster } from './cluster-decision.ts'
 import { NODE_CACHE_LIMITS } from './limits.ts'
 import { type Member, watchNodes } from './member.ts'
@@ -32,6 +33,7 @@ export interface WildcardSetUp {
   /** Resolves once it is known whether this process may write; undefined when it is known. */
   readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
   readonly secondWriter: SecondWriterGuard
+  readonly massLimits: MassLimits
   readonly clock: Clock
   readonly notify: Notify
   readonly registry: MemberRegistry
@@ -167,7 +169,8 @@ class Wildcard {
     await this.#setUp.untilMayWrite(context)
     const entry = this.#entryOf(cluster)
     if (entry === undefined) return
-    const { clock, isWriting, options } = this.#setUp
+    const { clock, isWriting, massLimits } = this.#setUp
+    const options = { ...this.#setUp.options, massLimits }
     const owner = ownerOf(entry.registration)
     const live = context.get(DNSEndpoint, `${owner.namespace}/${objectName(owner, options)}`)
     const reading = entry.member?.read() ?? ({ state: 'syncing' } as const)

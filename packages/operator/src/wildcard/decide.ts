@@ -5,6 +5,7 @@
  * next decision out. No input makes the answer empty: without a ready node the published targets stay (INV-1).
  */
 import { type Finding, warning } from '../finding.ts'
+import { DEFAULT_MASS_LIMITS, isMassChange, type MassLimits } from '../safety/mass-limits.ts'
 import type { NodeFact } from './node-fact.ts'
 import type { WildcardOptions } from './options.ts'
 
@@ -29,12 +30,15 @@ export interface WildcardDecision {
   readonly lostSince: ReadonlyMap<string, number>
   /** Decide again at this time even if nothing changes. */
   readonly againAtMs?: number
-  /** More than 30 % and more than 5 targets leave at once, or the record is deleted: list the nodes afresh before writing. */
+  /** More targets leave at once than the limits allow (safety/mass-limits.ts), or the record is deleted: list the nodes afresh before writing. */
   readonly needsConfirmation: boolean
   readonly findings: readonly Finding[]
 }
 
-type Damping = Pick<WildcardOptions, 'removalDelayMs' | 'coalesceMs' | 'minTargets' | 'onEmpty'>
+type Damping = Pick<WildcardOptions, 'removalDelayMs' | 'coalesceMs' | 'minTargets' | 'onEmpty'> & {
+  /** @default DEFAULT_MASS_LIMITS */
+  readonly massLimits?: MassLimits
+}
 
 export function decideWildcard(facts: WildcardFacts, options: Damping): WildcardDecision {
   const { nodes, nowMs } = facts
@@ -61,7 +65,8 @@ export function decideWildcard(facts: WildcardFacts, options: Damping): Wildcard
   const kept = keepFloor(serving, spare, lostSince, options.minTargets, findings)
   const next = leavingAt.length > 0 ? Math.min(...leavingAt) : undefined
   const action = chooseAction(kept, nodes, published, options, findings)
-  return coalesce(action, { facts, lostSince, next, findings, coalesceMs: options.coalesceMs })
+  const { coalesceMs, massLimits = DEFAULT_MASS_LIMITS } = options
+  return coalesce(action, { facts, lostSince, next, findings, coalesceMs, massLimits })
 }
 
 function isPublished(node: NodeFact, published: ReadonlySet<string>): boolean {
@@ -107,12 +112,13 @@ interface Coalescing {
   readonly next: number | undefined
   readonly findings: readonly Finding[]
   readonly coalesceMs: number
+  readonly massLimits: MassLimits
 }
 
 /** A change within the window after a write waits for its end. */
 function coalesce(
   action: WildcardAction,
-  { facts, lostSince, next, findings, coalesceMs }: Coalescing,
+  { facts, lostSince, next, findings, coalesceMs, massLimits }: Coalescing,
 ): WildcardDecision {
   const base = { lostSince, findings, needsConfirmation: false }
   const again = (at: number | undefined): { againAtMs?: number } => (at === undefined ? {} : { againAtMs: at })
@@ -125,6 +131,6 @@ function coalesce(
   if (!isSame && facts.nowMs < windowEnd) {
     return { ...base, action: { state: 'keep' }, ...again(Math.min(windowEnd, next ?? windowEnd)) }
   }
-  const needsConfirmation = gone > 5 && gone > facts.published.length * 0.3
+  const needsConfirmation = isMassChange(gone, facts.published.length, massLimits)
   return { ...base, action, needsConfirmation, ...again(next) }
 }

@@ -20,6 +20,7 @@ import {
   type PlanFactDeps,
   gatherFacts,
   isPausedBy,
+  massLimits,
   type LoadedConfig,
   openEngine,
   openRecordsStores,
@@ -135,7 +136,11 @@ function planReader(
         const endpoints = items.filter(servedBy(records))
         const present = new Set(endpoints.map((object) => sourceOf(object).uid))
         const confirmGone: PlanFactDeps['confirmGone'] = async (owned) =>
-          checkSources(client, { owned, present, isServed: servedBy(records), now: Date.now() }, signal)
+          checkSources(
+            client,
+            { owned, present, isServed: servedBy(records), now: Date.now(), massLimits: massLimits(config.safety) },
+            signal,
+          )
         const rules = tenantRules(records, config.grants, namespace)
         const deps = { engine, endpoints, defaultTtl: records.defaultTtl, rules }
         return await findPlanFact(host, targets, endpoints.length === 0 ? deps : { ...deps, confirmGone }, signal)

@@ -7,18 +7,16 @@ import {
   approveCommand,
   approveInStore,
   type ApprovalReport,
-  configMapGuardStore,
   CONFIGURATION_OBJECT,
-  type GuardStore,
-  HELD_ID_PREFIX,
-  HELD_OBJECTS_STORE,
-  type HeldChange,
+  heldSets,
+  isObjectId,
+  isObjectScope,
   REASONS,
   VERIFY_ANNOTATION,
 } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
-import { addRecordsFlags, type RecordsFlags, withStores } from './records-session.ts'
+import { addRecordsFlags, type OpenedStores, type RecordsFlags, withStores } from './records-session.ts'
 
 export function build(io: Io): Command {
   const command = new Command()
@@ -32,30 +30,15 @@ export function build(io: Io): Command {
   )
 }
 
-type Stores = Parameters<Parameters<typeof withStores>[2]>[0]
-
-/** Held objects of publish are in the cluster; held records are where records has its state. */
-function isObjectId(id: string): boolean {
-  return id.startsWith(HELD_ID_PREFIX)
-}
-
-function objectStore({ cluster, namespace }: Stores): GuardStore | undefined {
-  return cluster === undefined ? undefined : configMapGuardStore(cluster.client, `${namespace}/${HELD_OBJECTS_STORE}`)
-}
-
-async function approve(io: Io, ids: readonly string[], stores: Stores): Promise<void> {
-  const { store, cluster, namespace } = stores
+async function approve(io: Io, ids: readonly string[], { held, cluster, namespace }: OpenedStores): Promise<void> {
   const reports: ApprovalReport[] = []
-  for (const id of ids) {
-    const holder = isObjectId(id) ? (objectStore(stores) ?? store) : store
-    reports.push(await approveInStore(holder, id, Date.now(), { mayRepeat: true }))
-  }
+  for (const id of ids) reports.push(await approveInStore(held, id, Date.now(), { mayRepeat: true }))
   for (const report of reports) io.stdout.write(print(report))
-  const hasRecords = reports.some((report) => isInEffect(report) && !isObjectId(report.id))
+  const hasRecords = reports.some((report) => isInEffect(report) && !isObjectScope(report.scope))
   if (cluster !== undefined && hasRecords) await askForPass(cluster, namespace)
   const refused = reports.filter((report) => !isInEffect(report))
   if (refused.length === 0) return
-  const others = [...(await heldSets(stores)).keys()].map((id) => approveCommand(id)).join(', ')
+  const others = (await heldSets(held)).map(({ id }) => approveCommand(id)).join(', ')
   throw new CommandError(
     refused.map(({ id, result }) => `${id}: ${refusal(result)}`).join('; ') +
       (others === '' ? '; nothing is held' : `; held now: ${others}`),
@@ -78,25 +61,17 @@ function print(report: ApprovalReport): string {
   return `${report.id}: ${report.covered.length} changes are approved for one hour\n${lines.join('')}`
 }
 
-async function heldSets(stores: Stores): Promise<Map<string, HeldChange[]>> {
-  const sets = new Map<string, HeldChange[]>()
-  const states = [...(await stores.store.list()).values(), ...((await objectStore(stores)?.list())?.values() ?? [])]
-  for (const { held } of states)
-    for (const item of held) if (item.set !== undefined) sets.set(item.set, [...(sets.get(item.set) ?? []), item])
-  return sets
-}
-
 const SHOWN = 10
 
-async function list(io: Io, stores: Stores): Promise<void> {
-  const sets = await heldSets(stores)
-  if (sets.size === 0) io.stdout.write('nothing is held that an approval would let pass\n')
-  for (const [id, held] of sets) {
-    const [first] = held
-    io.stdout.write(`${id}  ${held.length} changes  ${first?.code ?? ''}: ${first?.why ?? ''}\n`)
-    for (const { op, name, type, since } of held.slice(0, SHOWN))
+async function list(io: Io, { held }: OpenedStores): Promise<void> {
+  const sets = await heldSets(held)
+  if (sets.length === 0) io.stdout.write('nothing is held that an approval would let pass\n')
+  for (const { id, changes } of sets) {
+    const [first] = changes
+    io.stdout.write(`${id}  ${changes.length} changes  ${first?.code ?? ''}: ${first?.why ?? ''}\n`)
+    for (const { op, name, type, since } of changes.slice(0, SHOWN))
       io.stdout.write(`  ${op} ${name} ${type}, held since ${new Date(since).toISOString()}\n`)
-    if (held.length > SHOWN) io.stdout.write(`  and ${held.length - SHOWN} more\n`)
+    if (changes.length > SHOWN) io.stdout.write(`  and ${changes.length - SHOWN} more\n`)
     io.stdout.write(`  to let them pass: ${approveCommand(id)}\n`)
   }
 }

@@ -5,16 +5,19 @@
  */
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createDnsClient, type ServerAddress } from '@seamark/dns'
+import { createDnsClient, printable, type ServerAddress } from '@seamark/dns'
 import { messageOf } from '@seamark/kube'
 import {
   checkSources,
   compareWithServers,
   DNSEndpoint,
+  heldSets,
+  openObjectStore,
   parseServer,
   type Plan,
   type Planned,
   printPlanJson,
+  massLimits,
   servedBy,
   type ServerComparison,
   sourceOf,
@@ -77,7 +80,13 @@ export function build(io: Io): Command {
                   requesting: new Set(desired.desired.map(({ source }) => source.uid)),
                   ...(await checkSources(
                     cluster.client,
-                    { owned, present, isServed: servedBy(session.config), now: Date.now() },
+                    {
+                      owned,
+                      present,
+                      isServed: servedBy(session.config),
+                      now: Date.now(),
+                      massLimits: massLimits(session.manager.safety),
+                    },
                     io.signal,
                   )),
                 },
@@ -87,6 +96,7 @@ export function build(io: Io): Command {
         io.signal,
       )
       await report(io, flags, planned)
+      await reportHeldObjects(io, session)
       warnAboutMissingFacts(io, planned, { isComplete: cluster !== undefined && isComplete, mode: session.mode })
     })
   })
@@ -151,6 +161,24 @@ async function report(io: Io, flags: Flags, { plans, unread, withoutZone }: Plan
   for (const { provider, zone, code, why } of unread) io.stderr.write(`unread: ${zone} (${provider}) ${code}: ${why}\n`)
   if (unread.length > 0) io.exit(EXIT.error)
   else if (flags.detailedExitcode === true && hasChanges(plans)) io.exit(EXIT.changes)
+}
+
+/** Changes of objects that a guard of the manager holds: no plan of records contains them. One line for each set. */
+async function reportHeldObjects(io: Io, { cluster, namespace }: Session): Promise<void> {
+  if (cluster === undefined) return
+  try {
+    for (const { changes } of await heldSets(openObjectStore(cluster.client, namespace))) {
+      const [first] = changes
+      if (first === undefined) continue
+      const more = changes.length > 1 ? ` and ${changes.length - 1} more` : ''
+      // Names come from the cluster: untrusted text.
+      io.stderr.write(
+        `${printable(`held: ${first.op} ${first.type} ${first.name}${more} ${first.code}: ${first.why}`)}\n`,
+      )
+    }
+  } catch (error) {
+    io.stderr.write(`note: held changes of objects cannot be read: ${messageOf(error)}\n`)
+  }
 }
 
 /** A plan with fewer facts than the manager's may decide otherwise. */

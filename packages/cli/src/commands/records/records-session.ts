@@ -11,11 +11,16 @@ import {
   CONFIGURATION_OBJECT,
   createKillSwitch,
   type Engine,
+  type HeldStore,
   isInvalid,
+  isObjectScope,
+  joinStores,
   type KillSwitchControl,
   type LoadedConfig,
+  massLimits,
   openEngine,
   type OpenedEngine,
+  openObjectStore,
   openRecordsStores,
   openStoreFolder,
   type Plan,
@@ -90,6 +95,7 @@ export async function withSession(
       mode: 'enforce',
       env: io.env,
       killSwitch,
+      massLimits: massLimits(config.safety),
       ...stores,
       ...client,
     })
@@ -117,11 +123,23 @@ export async function withSession(
   }
 }
 
+/** Everything that is held: records where they have their state, objects in the cluster. */
+function heldStoreOf({ store }: RecordsStores, cluster: Cluster | undefined, namespace: string): HeldStore {
+  const objects = cluster === undefined ? undefined : openObjectStore(cluster.client, namespace)
+  return joinStores(store, objects, isObjectScope)
+}
+
+export interface OpenedStores extends RecordsStores {
+  readonly held: HeldStore
+  readonly cluster: Cluster | undefined
+  readonly namespace: string
+}
+
 /** Only the guard state and the applied plans, for commands that need no provider. */
 export async function withStores(
   io: Io,
   flags: RecordsFlags & Record<string, unknown>,
-  body: (stores: RecordsStores & { cluster: Cluster | undefined; namespace: string }) => Promise<void>,
+  body: (stores: OpenedStores) => Promise<void>,
   { needsCluster = false }: { needsCluster?: boolean } = {},
 ): Promise<void> {
   const { config } = await readConfig(io, flags.owner === undefined ? flags : { ...flags, recordsOwner: flags.owner })
@@ -129,7 +147,8 @@ export async function withStores(
   const cluster = needsCluster || isClusterNeeded(records, flags) ? await openCluster(io, flags) : undefined
   const namespace = flags.namespace ?? 'seamark'
   try {
-    await body({ ...storesOf(io, records.stateFolder, cluster, namespace), cluster, namespace })
+    const stores = storesOf(io, records.stateFolder, cluster, namespace)
+    await body({ ...stores, held: heldStoreOf(stores, cluster, namespace), cluster, namespace })
   } catch (error) {
     if (error instanceof RecordsError) throw new CommandError(error.message)
     throw error

@@ -1,5 +1,6 @@
 /** The capability gateway of `seamark run`, on an in-memory cluster. */
 import { type AddressInfo, createServer } from 'node:net'
+import { ConfigMap } from '@seamark/kube'
 import { Gateway, GatewayClass } from '@seamark/kube/gateway-api'
 import { memoryCluster } from '@seamark/kube/testing'
 import { GatewayConfig } from '@seamark/operator'
@@ -60,4 +61,60 @@ it('ports of Gateways have the addresses of gateway.listenerAddresses, the other
   await expect
     .poll(faults)
     .toEqual([named, shifted].map((port) => `127.0.0.1:${port} is in use by another process; it is tried again`))
+})
+
+it('a list without the configuration object does not end the pause: only a read that returns not found does', async () => {
+  const cluster = memoryCluster()
+  const key = 'seamark/seamark'
+  const paused = { metadata: { name: 'seamark', namespace: 'seamark', annotations: { 'seamark.io/pause': 'true' } } }
+  cluster.put(ConfigMap, paused)
+  cluster.put(GatewayClass, {
+    metadata: { name: 'seamark' },
+    spec: { controllerName: 'seamark.io/gateway-controller' },
+  })
+  cluster.put(Gateway, {
+    metadata: { namespace: 'infra', name: 'gw' },
+    spec: { gatewayClassName: 'seamark', listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }] },
+  })
+  // The server has the object as long as it exists, whatever a list returned.
+  let exists = true
+  let reads = 0
+  const { client } = cluster
+  const find: typeof client.find = async (kind, at, options) => {
+    if (at !== key) return client.find(kind, at, options)
+    reads++
+    return (exists ? paused : undefined) as never
+  }
+  const stopping = new AbortController()
+  let ready: () => void = () => undefined
+  const listening = new Promise<void>((resolve) => (ready = resolve))
+  const running = runGateway(
+    {
+      config: GatewayConfig.parse({ httpListen: '127.0.0.1:0', httpsListen: '127.0.0.1:0' }),
+      cluster: { ...cluster, client: { ...client, find } },
+      mode: 'enforce',
+      isPaused: false,
+      allowLoopback: true,
+      namespace: 'seamark',
+      log: cluster.log,
+      env: {},
+      stdout: { write: () => true },
+      onReady: () => ready(),
+    },
+    stopping.signal,
+  )
+  onTestFinished(async () => {
+    stopping.abort()
+    await running
+  })
+  const status = () => cluster.informers.get(Gateway, 'infra/gw')?.status
+  await listening
+  cluster.remove(ConfigMap, key)
+  await expect.poll(() => reads).toBe(1)
+  expect(status()).toBeUndefined()
+  cluster.put(ConfigMap, paused)
+  exists = false
+  cluster.remove(ConfigMap, key)
+  await expect.poll(status).toBeDefined()
+  expect(reads).toBe(2)
 })

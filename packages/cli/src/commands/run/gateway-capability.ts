@@ -6,28 +6,8 @@
  * data plane continues to serve when the manager loses its Lease or the API server is gone; the manager is then started again beside it.
  */
 import { GATEWAY_FIELD_MANAGER, BUILD_DEFAULTS, type BuildSettings, setUpGateway } from '@seamark/gateway'
-import {
-  Backoff,
-  type Cluster,
-  ConfigMap,
-  KubeError,
-  type Logger,
-  manager,
-  messageOf,
-  type Manager,
-  systemClock,
-  untilAborted,
-} from '@seamark/kube'
-import { keyOf } from '@seamark/kube/object'
-import {
-  CONFIGURATION_OBJECT,
-  createKillSwitch,
-  gateWrites,
-  type GatewayConfig,
-  isPausedBy,
-  type KillSwitchControl,
-  WriteRefused,
-} from '@seamark/operator'
+import { Backoff, type Cluster, KubeError, type Logger, manager, messageOf, systemClock } from '@seamark/kube'
+import { createKillSwitch, gateWrites, type GatewayConfig, watchSwitches, WriteRefused } from '@seamark/operator'
 import { announcing, envoyFlagsOf, envoyOptions, SETTING_NAMES } from '../gateway/envoy-flags.ts'
 import { parseAddresses, parseListen, parsePorts } from '../gateway/gateway-flags.ts'
 
@@ -75,7 +55,6 @@ export async function runGateway(options: GatewayCapability, signal: AbortSignal
     if (killSwitch.isPaused) throw new WriteRefused('PAUSED', `nothing is written: ${killSwitch.by.join(', ')}`)
   })
   const mgr = await manager({ cluster, fieldManager: GATEWAY_FIELD_MANAGER, log, grace: GRACE_MS })
-  addPause(mgr, killSwitch, `${namespace}/${CONFIGURATION_OBJECT}`)
   setUpGateway(mgr, {
     settings: settingsOf(config, options.allowLoopback),
     http,
@@ -96,6 +75,8 @@ export async function runGateway(options: GatewayCapability, signal: AbortSignal
       options.onReady(shown.join(' '))
     },
   })
+  // After the caches of the gateway were configured.
+  watchSwitches(mgr.cluster, namespace, killSwitch)
   await mgr.run(signal)
 }
 
@@ -136,22 +117,4 @@ function settingsOf(config: GatewayConfig, allowsLoopback: boolean): BuildSettin
     ...(gateway !== '' && { gateway }),
     allowsExternalNames: externalNames,
   }
-}
-
-/** Applies `seamark.io/pause` of the manager's configuration object, as the other capabilities do. */
-function addPause(mgr: Manager, killSwitch: KillSwitchControl, key: string): void {
-  mgr.add('gateway-pause', async ({ signal }) => {
-    const informer = mgr.cluster.informers.informer(ConfigMap)
-    const unsubscribe = informer.subscribe(({ type, object }) => {
-      if (keyOf(object) === key)
-        killSwitch.set('annotation', type !== 'deleted' && isPausedBy(object.metadata.annotations))
-    })
-    await Promise.race([informer.synced(), untilAborted(signal)])
-    if (!signal.aborted) {
-      killSwitch.set('annotation', isPausedBy(mgr.cluster.informers.get(ConfigMap, key)?.metadata.annotations))
-      killSwitch.set('unread', false)
-      await untilAborted(signal)
-    }
-    unsubscribe()
-  })
 }

@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Context, Immutable } from '@seamark/kube'
 import { keyOf, type Kind, type Obj } from '@seamark/kube/object'
 import { FIELD_MANAGER } from '../../process/field-manager.ts'
-import type { SecondWriterGuard, StoppedWrite } from '../../process/second-writer-guard.ts'
+import type { SecondWriterGuard, StoppedWrite } from '../../safety/second-writer-guard.ts'
 
 export type WriteGuard = Pick<SecondWriterGuard, 'check' | 'note' | 'subscribe'>
 

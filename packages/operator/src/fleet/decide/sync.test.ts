@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { HASH_ANNOTATION, HUB_LABEL } from '../names.ts'
 import { MANAGED_LABEL } from '../../hosts/root.ts'
-import { decideSweep, decideSync, includes, isOurs } from './sync.ts'
+import { decideSync, includes, isOurs } from './sync.ts'
 
 const metadata = {
   name: 'shop',
@@ -42,18 +42,5 @@ describe('the syncer', () => {
     expect(includes({ a: [1, 2] }, { a: [1] })).toBe(false)
     expect(includes({ a: null }, { a: 1 })).toBe(false)
     expect(includes(undefined, {})).toBe(true)
-  })
-
-  it('sweeps objects without a leaf within its limits', () => {
-    const objects = Array.from({ length: 20 }, (_, index) => ({ metadata: { name: `o${index}` } }))
-    const first = (count: number) => (object: { metadata: { name?: string } }) =>
-      Number(object.metadata.name?.slice(1)) < count
-    expect(decideSweep(objects, first(5)).deletable).toHaveLength(5)
-    expect(decideSweep(objects, first(6)).deletable).toHaveLength(6)
-    expect(decideSweep(objects, first(7))).toMatchObject({
-      deletable: [],
-      refused: { reason: 'MassDeletionRefused', message: expect.stringContaining('7 of 20') },
-    })
-    expect(decideSweep(objects.slice(0, 3), first(3)).deletable).toHaveLength(3)
   })
 })

@@ -63,30 +63,3 @@ export function includes(live: unknown, wanted: unknown): boolean {
   if (typeof live !== 'object' || live === null) return Object.keys(wanted).length === 0
   return Object.entries(wanted).every(([key, value]) => includes((live as Record<string, unknown>)[key], value))
 }
-
-/** Of remote objects without a leaf, those that a sweep may delete. */
-export interface SweepDecision {
-  readonly deletable: readonly Immutable<Obj>[]
-  /** Set when the limit was exceeded: nothing is deleted. */
-  readonly refused: { readonly reason: 'MassDeletionRefused'; readonly message: string } | undefined
-}
-
-const SWEEP_MIN = 5
-const SWEEP_FRACTION = 0.3
-
-/** A sweep that would delete more than 30 % and more than 5 of a cluster's leaves deletes none. */
-export function decideSweep(
-  ours: readonly Immutable<Obj>[],
-  isOrphan: (object: Immutable<Obj>) => boolean,
-): SweepDecision {
-  const deletable = ours.filter((object) => isOrphan(object))
-  if (deletable.length > SWEEP_MIN && deletable.length > ours.length * SWEEP_FRACTION)
-    return {
-      deletable: [],
-      refused: {
-        reason: 'MassDeletionRefused',
-        message: `${deletable.length} of ${ours.length} leaves have no LeafIngress; none is deleted. Check that the hub has its objects, then delete the leaves by their label seamark.io/hub`,
-      },
-    }
-  return { deletable, refused: undefined }
-}

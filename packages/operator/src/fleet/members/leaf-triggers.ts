@@ -40,6 +40,11 @@ export class LeafTriggers {
     this.#marks.get(leaf.spec.cluster)?.([keyOf(leaf)])
   }
 
+  /** The same key at every member. */
+  markEach(key: string): void {
+    for (const mark of this.#marks.values()) mark([key])
+  }
+
   #subscribe(): () => void {
     const informer = this.#manager.cluster.informers.informer(LeafIngress)
     const unsubscribe = informer.subscribe((change) => this.mark(change.object))

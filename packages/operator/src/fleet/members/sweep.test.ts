@@ -1,10 +1,11 @@
 import { Ingress } from '@seamark/kube'
-import { memoryCluster } from '@seamark/kube/testing'
+import { fakeClock, memoryCluster } from '@seamark/kube/testing'
 import { describe, expect, it } from 'vitest'
 import type { LeafIngress } from '../../api/leaf-ingress.ts'
 import { HUB_LABEL, LEAF_ANNOTATION } from '../names.ts'
 import { MANAGED_LABEL } from '../../hosts/root.ts'
-import { type SweepDeps, sweepMember } from './sweep.ts'
+import { createLeafGuard, type SweepDeps, sweepMember } from './sweep.ts'
+import { DEFAULT_MASS_LIMITS } from '../../safety/mass-limits.ts'
 
 /** Leaves on the member eu1, by name; with `count` leaves. */
 function memberWith(count: number, hub = 'hub-1') {
@@ -35,6 +36,7 @@ function depsOf(changes: Partial<SweepDeps> = {}): SweepDeps {
     isHubSynced: true,
     findLeaf: () => undefined,
     readLeaf: async () => undefined,
+    guard: createLeafGuard(fakeClock(), DEFAULT_MASS_LIMITS),
     ...changes,
   }
 }
@@ -73,10 +75,46 @@ describe('the sweep of a member', () => {
     expect(foreign.left()).toEqual(['leaf-0'])
   })
 
-  it('reports a mass deletion and deletes nothing', async () => {
-    const { ctx, left, member } = memberWith(8)
-    await sweepMember(depsOf(), ctx)
-    expect(left()).toHaveLength(8)
-    expect(member.lines.join('')).toContain('MassDeletionRefused')
+  it.each([
+    [5, 5, 0],
+    [6, 20, 0],
+    [7, 20, 7],
+    [3, 3, 0],
+  ])('of %i of %i leaves holds %i', async (orphans, all, held) => {
+    const { ctx, left } = memberWith(all)
+    const kept = Array.from({ length: all - orphans }, (_, index) => `shop/ingress-${orphans + index}--eu1`)
+    const deps = depsOf({ findLeaf: known(...kept), readLeaf: async (key) => known(...kept)(key) })
+    const messages = await sweepMember(deps, ctx)
+    expect([left().length, deps.guard.held, messages.length]).toEqual([all - orphans + held, held, Math.min(1, held)])
+  })
+
+  it('makes a held mass deletion once it is approved, and holds the next one', async () => {
+    const { ctx, left } = memberWith(8)
+    const deps = depsOf()
+    const [message = ''] = await sweepMember(deps, ctx)
+    const [held] = deps.guard.heldGroups
+    expect(message).toBe(
+      `8 of 8 leaves of cluster eu1 would be removed at once, and none of them is; they have no LeafIngress; check that the hub has its objects, or let exactly these changes pass with: seamark approve ${held?.id}`,
+    )
+    expect([left().length, held?.id.startsWith('f-'), held?.objects[0]]).toMatchObject([
+      8,
+      true,
+      { op: 'delete', kind: 'Ingress', name: 'eu1/shop/leaf-0' },
+    ])
+    deps.guard.approve(new Set(held?.objects.map(({ key }) => key)))
+    await sweepMember(deps, ctx)
+    expect([left(), deps.guard.held]).toEqual([[], 0])
+    const next = memberWith(8)
+    await sweepMember(deps, next.ctx)
+    expect(next.left()).toHaveLength(8)
+  })
+
+  it('holds nothing any more when the hub has its leaves again', async () => {
+    const { ctx, left } = memberWith(8)
+    const deps = depsOf()
+    await sweepMember(deps, ctx)
+    expect(deps.guard.held).toBe(8)
+    await sweepMember({ ...deps, findLeaf: () => leafOn('eu1') }, ctx)
+    expect([left().length, deps.guard.held]).toEqual([8, 0])
   })
 })

@@ -8,6 +8,7 @@
  */
 import {
   type Client,
+  type Clock,
   Conflict,
   type Context,
   Forbidden,
@@ -25,6 +26,10 @@ import {
 import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
 import type { ProductMetrics } from '../../metrics.ts'
+import type { Notify } from '../../process/reports/notices.ts'
+import type { HeldObjects } from '../../safety/held-objects.ts'
+import type { MassLimits } from '../../safety/mass-limits.ts'
+import type { GuardedWrite, SecondWriterGuard } from '../../safety/second-writer-guard.ts'
 import { decideSync, isOurs } from '../decide/sync.ts'
 import { deleteExactly } from './exact-delete.ts'
 import { LeafTriggers } from './leaf-triggers.ts'
@@ -35,7 +40,7 @@ import { MANAGED_LABEL } from '../../hosts/root.ts'
 import { RateLimit } from './rate-limit.ts'
 import type { Manifest } from '../roots/root-kind.ts'
 import { ROOT_KINDS } from '../roots/root-kinds.ts'
-import { sweepMember } from './sweep.ts'
+import { createLeafGuard, type LeafGuard, sweepMember } from './sweep.ts'
 import type { SyncResults } from './sync-results.ts'
 import { TlsSecrets } from './tls-secrets.ts'
 
@@ -49,6 +54,11 @@ export interface SyncerOptions {
   readonly hubId: (client: Client) => Promise<string>
   readonly isWriting: () => boolean
   readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
+  readonly secondWriter: SecondWriterGuard
+  readonly heldObjects: HeldObjects
+  readonly massLimits: MassLimits
+  readonly notify: Notify
+  readonly clock: Clock
 }
 
 /** While a member is unreachable, or nothing may be written. */
@@ -58,14 +68,16 @@ const SWEEP_INTERVAL = '10m'
 const SWEEP_KEY = 'sweep'
 /** Requests that write, per member. */
 const WRITES_PER_SECOND = 20
-/** More corrections of one leaf per minute are a fight. */
-const DRIFT_LIMIT = 5
-const MINUTE_MS = 60_000
+/** Of the sources that the guard against a second writer names. */
+const SOURCE_PREFIX = 'LeafIngress '
 
 export function setUpSyncer(manager: Manager, options: SyncerOptions): void {
   const leaves = new LeafTriggers(manager, options.leavesByCluster)
   const secrets = options.hasTlsSecrets ? new TlsSecrets(manager, (leaf) => leaves.mark(leaf)) : undefined
-  const syncer = new Syncer(manager, options, secrets)
+  const guard = createLeafGuard(options.clock, options.massLimits)
+  options.metrics.leavesHeld(() => guard.held)
+  options.heldObjects.add('fleet', guard, () => leaves.markEach(SWEEP_KEY))
+  const syncer = new Syncer(manager, options, secrets, guard)
   const controller = manager.keyedController('fleet-sync', { clusters: 'fleet', timeout: '1m' })
   for (const { kind } of ROOT_KINDS)
     controller.watches<Obj>(
@@ -75,6 +87,11 @@ export function setUpSyncer(manager: Manager, options: SyncerOptions): void {
     )
   controller
     .triggers((mark, cluster) => leaves.start(mark, cluster))
+    .triggers((mark) =>
+      options.secondWriter.subscribe((sources) =>
+        mark(sources.flatMap((each) => (each.startsWith(SOURCE_PREFIX) ? [each.slice(SOURCE_PREFIX.length)] : []))),
+      ),
+    )
     .every(SWEEP_INTERVAL, () => [SWEEP_KEY])
     .reconcile((key, ctx) => (key === SWEEP_KEY ? syncer.sweep(ctx) : syncer.reconcile(key, ctx)))
 }
@@ -84,13 +101,15 @@ class Syncer {
   readonly #options: SyncerOptions
   readonly #secrets: TlsSecrets | undefined
   readonly #limits = new Map<string, RateLimit>()
-  /** Times of corrections in the last minute, by leaf. */
-  readonly #corrections = new Map<string, readonly number[]>()
+  readonly #guard: LeafGuard
+  /** What was last reported as held, by member. */
+  readonly #reported = new Map<string, string>()
 
-  constructor(manager: Manager, options: SyncerOptions, secrets: TlsSecrets | undefined) {
+  constructor(manager: Manager, options: SyncerOptions, secrets: TlsSecrets | undefined, guard: LeafGuard) {
     this.#manager = manager
     this.#options = options
     this.#secrets = secrets
+    this.#guard = guard
   }
 
   async reconcile(key: string, ctx: Context): Promise<Next> {
@@ -139,11 +158,13 @@ class Syncer {
         results.set(key, { reason: 'ForeignObject', message: decision.message, isGone: false })
         return requeue(CONFLICT_RETRY)
       }
-      if (decision.why === 'drift' && this.#isFight(key, ctx)) {
-        const message = `${manifest.kind} ${keyOf(manifest)} was changed more than ${DRIFT_LIMIT} times in a minute`
-        results.set(key, { reason: 'DriftFight', message, isGone: false })
-        return requeue(CONFLICT_RETRY)
+      const write = guardedWrite(kind, manifest, live, key, ctx)
+      const stopped = await this.#options.secondWriter.check(write)
+      if (stopped !== undefined) {
+        results.set(key, { reason: 'SecondWriter', message: stopped.finding.message, isGone: false })
+        return requeue(stopped.afterMs)
       }
+      if (decision.why === 'drift') this.#options.metrics.driftCorrected(ctx.cluster)
       const waitMs = this.#limitOf(ctx.cluster).take(key, ctx.clock.monotonic())
       if (waitMs > 0) return requeue(waitMs)
       // Drift is of fields that were ours, so they are taken back; any other conflict is reported.
@@ -153,6 +174,7 @@ class Syncer {
         results.set(key, { ...failure, isGone: false })
         return requeue(CONFLICT_RETRY)
       }
+      this.#options.secondWriter.note(write)
     }
     results.set(key, undefined)
   }
@@ -197,6 +219,8 @@ class Syncer {
       )
         continue
       await deleteExactly(ctx.client, kind, live)
+      // A later apply of the same content does not undo what another client did.
+      this.#options.secondWriter.note({ ...guardedWrite(kind, manifest, live, key, ctx), desired: undefined })
       // With finalizers of others it is still there: the watch reports when it is gone.
       if ((await ctx.client.find(kind, keyOf(manifest))) !== undefined) return
     }
@@ -204,7 +228,6 @@ class Syncer {
       const live = await ctx.client.find(kind, unused)
       if (live !== undefined && isOurs(live, hubId)) await deleteExactly(ctx.client, kind, live)
     }
-    this.#corrections.delete(key)
     this.#options.results.set(key, { reason: 'DrainCompleted', message: '', isGone: true })
   }
 
@@ -216,18 +239,19 @@ class Syncer {
       isHubSynced: informers.informer(LeafIngress).hasSynced,
       findLeaf: (key: string) => informers.get(LeafIngress, key),
       readLeaf: async (key: string) => this.#manager.client.find(LeafIngress, key),
+      guard: this.#guard,
     }
-    await sweepMember(deps, ctx)
+    this.#reportHeld(await sweepMember(deps, ctx), ctx)
     if (deps.isHubSynced) await this.#secrets?.sweep(ctx, deps.hubId)
   }
 
-  #isFight(key: string, ctx: Context): boolean {
-    const nowMs = ctx.clock.monotonic()
-    const recent = (this.#corrections.get(key) ?? []).filter((atMs) => nowMs - atMs < MINUTE_MS)
-    if (recent.length >= DRIFT_LIMIT) return true
-    this.#corrections.set(key, [...recent, nowMs])
-    this.#options.metrics.driftCorrected(ctx.cluster)
-    return false
+  /** Once for each set: a sweep repeats what is held. */
+  #reportHeld(messages: readonly string[], { cluster }: Context): void {
+    const text = messages.join('\n')
+    if (this.#reported.get(cluster) === text) return
+    this.#reported.set(cluster, text)
+    for (const message of messages)
+      this.#options.notify({ reason: 'GuardTripped', severity: 'Warning', message, fields: { cluster } })
   }
 
   #limitOf(cluster: string): RateLimit {
@@ -242,4 +266,16 @@ class Syncer {
 
 function kindOf({ kind }: Immutable<Manifest>): Kind | undefined {
   return ROOT_KINDS.find((each) => each.kind.kind === kind)?.kind
+}
+
+function guardedWrite(
+  kind: Kind,
+  manifest: Immutable<Manifest>,
+  live: Immutable<Obj> | undefined,
+  leaf: string,
+  { cluster, client }: Context,
+): GuardedWrite {
+  const source = `${SOURCE_PREFIX}${leaf}`
+  const member = { name: cluster, client }
+  return { kind, key: keyOf(manifest), desired: manifest, live, fieldManager: FLEET_FIELD_MANAGER, source, member }
 }

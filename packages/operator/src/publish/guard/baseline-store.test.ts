@@ -1,29 +1,30 @@
-import type { Context, Manager } from '@seamark/kube'
+import { ConfigMap, type Context, type Manager } from '@seamark/kube'
 import { fakeClock, memoryCluster } from '@seamark/kube/testing'
 import { expect, it } from 'vitest'
+import type { Notice } from '../../process/reports/notices.ts'
+import { Approvals } from '../../safety/annotated-approvals.ts'
+import { HeldObjects } from '../../safety/held-objects.ts'
+import { createMassGuard } from '../../safety/mass-guard.ts'
+import { DEFAULT_MASS_LIMITS } from '../../safety/mass-limits.ts'
+import { openObjectStore } from '../../safety/object-store.ts'
 import type { SourceDecider } from '../decide/source-decision.ts'
 import type { PublishOptions } from '../options.ts'
-import { type ApprovalExchange, addBaselineController } from './baseline-store.ts'
-import { createMassGuard, type HeldSet } from './mass-guard.ts'
+import { STATE_NAME } from './baseline.ts'
+import { addBaselineController } from './baseline-store.ts'
 
 type Reconcile = (key: string, context: Context) => Promise<unknown>
 
-/** The controller with a guard of which 6 of 6 deletions are held, and a store that can be unavailable. */
-async function start() {
+it('the deprecated annotation approves what is held when it is set, once per value, and says so', async () => {
   const clock = fakeClock()
   const cluster = memoryCluster()
-  const guard = createMassGuard({ clock, countPublished: () => 6 })
-  const exchanged: { held: number; made: readonly string[] }[] = []
-  const store = { isAvailable: true, approved: new Set<string>() }
-  const approvals: ApprovalExchange = {
-    hasNews: false,
-    takeApprovals: async () => undefined,
-    exchange: async (held: HeldSet, made) => {
-      if (!store.isAvailable) throw new Error('unavailable')
-      exchanged.push({ held: held.objects.length, made: [...made] })
-      return store.approved
-    },
-  }
+  const store = openObjectStore(cluster.client, 'seamark')
+  const switches = { approvedIds: new Set<string>(), subscribe: () => () => undefined }
+  const approvals = new Approvals({ store, switches, clock, report: () => undefined })
+  const heldObjects = new HeldObjects({ store, approvals, isWriting: () => true, clock })
+  const limits = DEFAULT_MASS_LIMITS
+  const guard = createMassGuard({ clock, limits, idPrefix: 'p', cause: 'undo it', countPublished: () => 6 })
+  heldObjects.add('publish', guard)
+  const notices: Notice[] = []
   let reconcile: Reconcile = async () => undefined
   const controller = {
     triggers: () => controller,
@@ -40,43 +41,29 @@ async function start() {
       namespace: 'seamark',
       clock,
       isWriting: () => true,
-      approvals,
+      heldObjects,
+      notify: (notice) => notices.push(notice),
     },
   )
   const run = async () => reconcile('', { client: cluster.client, signal: new AbortController().signal } as Context)
-  const ask = (name: string) => guard.ask({ change: 'prune', kind: 'DNSEndpoint', name })
   const names = Array.from({ length: 6 }, (_, index) => `ns/${index}`)
-  for (const name of names) ask(name)
-  await clock.advance(1_000)
-  for (const name of names) expect(ask(name).state).toBe('held')
-  return { guard, store, exchanged, run, ask, names }
-}
-
-it('an approved change that was made is persisted as such after an exchange that failed', async () => {
-  const { guard, store, exchanged, run, ask, names } = await start()
-  store.approved = new Set(guard.heldSet.objects.map(({ key }) => key))
-  const [first = ''] = guard.heldSet.objects.map(({ key }) => key)
+  const ask = () => [...new Set(names.map((name) => guard.ask({ change: 'prune', kind: 'DNSEndpoint', name }).state))]
+  const hold = async () => {
+    ask()
+    await clock.advance(1_000)
+    expect(ask()).toEqual(['held'])
+  }
+  await hold()
   await run()
-  expect(ask(names[0] ?? '').state).toBe('go')
-  store.isAvailable = false
-  await expect(run()).rejects.toThrow('unavailable')
-  store.isAvailable = true
+  expect(notices).toEqual([])
+  cluster.put(ConfigMap, {
+    metadata: { namespace: 'seamark', name: STATE_NAME, annotations: { 'seamark.io/release': 'yes' } },
+  })
   await run()
+  expect(ask()).toEqual(['go'])
+  expect(notices).toMatchObject([{ reason: 'ReleaseDeprecated', severity: 'Warning' }])
+  expect(notices[0]?.message).toContain('use seamark approve ID')
+  await hold()
   await run()
-  expect(exchanged.filter(({ made }) => made.includes(first))).toHaveLength(1)
-})
-
-it('that nothing is held any more is persisted after an exchange that failed', async () => {
-  const { guard, store, exchanged, run, names } = await start()
-  await run()
-  expect(exchanged.at(-1)?.held).toBe(6)
-  for (const name of names) guard.withdraw({ change: 'prune', kind: 'DNSEndpoint', name })
-  store.isAvailable = false
-  await expect(run()).rejects.toThrow('unavailable')
-  store.isAvailable = true
-  await run()
-  expect(exchanged.at(-1)).toEqual({ held: 0, made: [] })
-  const { length } = exchanged
-  await run()
-  expect(exchanged).toHaveLength(length)
+  expect([ask(), notices.length]).toEqual([['held'], 1])
 })

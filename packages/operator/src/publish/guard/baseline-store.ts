@@ -1,14 +1,14 @@
 /**
  * The controller of the baseline (baseline.ts): determines whether this configuration is the one that published last,
- * stores it once every source has its targets, and exchanges held changes and approvals between the mass guard and their
- * store.
+ * stores it once every source has its targets, and obeys the deprecated annotation that approves what is held.
  *
  * A failure leaves the guard on; the runtime retries with back-off.
  */
 import { type Manager, requeue } from '@seamark/kube'
 import { type BaselineState, fingerprint, readBaseline, STATE_NAME, writeBaseline } from './baseline.ts'
 import type { SourceDecider } from '../decide/source-decision.ts'
-import type { HeldSet, MassGuard } from './mass-guard.ts'
+import { releaseNotice } from '../../safety/annotated-approvals.ts'
+import type { MassGuard } from '../../safety/mass-guard.ts'
 import { OmittedSources } from './omitted-sources.ts'
 import type { PublishSetUp } from '../set-up.ts'
 import { sourceKey } from '../sources/source.ts'
@@ -29,16 +29,6 @@ function isSettled(decider: SourceDecider, nowMs: number): boolean {
   })
 }
 
-/** Where held changes and their approvals are persisted. */
-export interface ApprovalExchange {
-  /** Persists what is held and which approved changes were made. Returns the keys of approved changes. */
-  exchange(held: HeldSet, made: ReadonlySet<string>): Promise<ReadonlySet<string>>
-  /** The annotation that approves held changes was changed. */
-  readonly hasNews: boolean
-  /** Processes annotations that approve held changes; `release` is the deprecated one of the state object. */
-  takeApprovals(release: string): Promise<void>
-}
-
 /** Until the configuration is known to be the one that published last, retargets are counted; see baseline.ts. */
 export function addBaselineController(
   manager: Manager,
@@ -49,18 +39,15 @@ export function addBaselineController(
     namespace,
     clock,
     isWriting,
-    approvals,
-  }: Pick<PublishSetUp, 'options' | 'namespace' | 'clock' | 'isWriting' | 'approvals'>,
+    heldObjects,
+    notify,
+  }: Pick<PublishSetUp, 'options' | 'namespace' | 'clock' | 'isWriting' | 'heldObjects' | 'notify'>,
 ): void {
   const current = fingerprint(options)
   let stored: BaselineState | undefined
   let isUnsaved = false
   const omitted = new OmittedSources()
   let quiet = 0
-  /** The store has held changes. A previous process may have left some. */
-  let isHolding = true
-  /** Keys of approved changes that were made, until they are persisted. */
-  const made = new Set<string>()
   manager
     .keyedController('publish-baseline', { concurrency: 1 })
     .triggers((mark) => {
@@ -71,16 +58,17 @@ export function addBaselineController(
       stored ??= await readBaseline(client, namespace, signal)
       if (stored.fingerprint === current) baseline.isGuarded = false
       if (!isWriting()) return requeue(POLL_MS)
-      for (const key of guard.takePassed()) made.add(key)
-      const isHeld = guard.held > 0
-      if (isHeld || made.size > 0 || isHolding || approvals.hasNews) {
-        guard.approve(await approvals.exchange(guard.heldSet, made))
-        made.clear()
-        isHolding = isHeld
+      if (guard.held > 0) {
         const { release } = await readBaseline(client, namespace, signal)
-        const isNew = release !== '' && release !== stored.released
-        await approvals.takeApprovals(isNew ? release : '')
-        if (isNew && isHolding) {
+        if (release !== '' && release !== stored.released) {
+          const report = await heldObjects.release('publish', release)
+          if (report !== undefined)
+            notify(
+              releaseNotice(report, {
+                where: ` on ConfigMap ${STATE_NAME}`,
+                form: 'seamark.io/approve-held: ID on ConfigMap seamark',
+              }),
+            )
           stored = { ...stored, released: release }
           isUnsaved = true
         }

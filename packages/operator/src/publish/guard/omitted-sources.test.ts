@@ -8,7 +8,9 @@ import { FIELD_MANAGER } from '../../process/field-manager.ts'
 import { createSourceDecider } from '../decide/source-decision.ts'
 import { STATE_NAME } from './baseline.ts'
 import { addBaselineController } from './baseline-store.ts'
-import { createMassGuard } from './mass-guard.ts'
+import type { HeldObjects } from '../../safety/held-objects.ts'
+import { createMassGuard } from '../../safety/mass-guard.ts'
+import { DEFAULT_MASS_LIMITS } from '../../safety/mass-limits.ts'
 import { OmittedSources } from './omitted-sources.ts'
 
 const settings = options({ sources: ['HTTPProxy'], children: ['DNSEndpoint'], prune: true })
@@ -73,14 +75,21 @@ describe('sources that no cache contains', () => {
     const { cluster, decider, live } = clusterWith(['ns/a'], new Set(['ns/a']))
     const clock = fakeClock()
     const mgr = await manager({ cluster, clock, fieldManager: 'test', log: cluster.log, grace: '1s' })
-    const guard = createMassGuard({ clock, countPublished: () => decider.countPublished() })
+    const guard = createMassGuard({
+      clock,
+      limits: DEFAULT_MASS_LIMITS,
+      idPrefix: 'p',
+      cause: '',
+      countPublished: () => decider.countPublished(),
+    })
     const baseline = { isGuarded: true }
     addBaselineController(mgr, { decider, guard }, baseline, {
       options: settings,
       namespace: 'manager',
       clock,
       isWriting: () => true,
-      approvals: { exchange: async () => new Set(), hasNews: false, takeApprovals: async () => undefined },
+      heldObjects: {} as HeldObjects,
+      notify: () => undefined,
     })
     const stop = new AbortController()
     const running = mgr.run(stop.signal)

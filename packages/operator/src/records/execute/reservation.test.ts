@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { NOW, plan, record, want, ZONE } from '../../../testing/plan-fixture.ts'
 import { DEFAULT_LIMITS } from '../plan/limits.ts'
 import type { Plan } from '../plan/plan.ts'
-import { EMPTY_STATE, type GuardState, type HeldChange } from '../state/guard-state.ts'
+import type { HeldChange } from '../../safety/held-change.ts'
+import { EMPTY_STATE, type GuardState } from '../state/guard-state.ts'
 import { reserve } from './reservation.ts'
 
 const HELD: HeldChange = {

@@ -7,8 +7,10 @@
  */
 import type { Candidate, Objection } from '../plan/candidates.ts'
 import type { Reason } from '../../reasons.ts'
-import { approvedKeys } from '../state/approval.ts'
-import { addStamps, type GuardState, type HeldChange, withinWindow } from '../state/guard-state.ts'
+import { approvedKeys } from '../../safety/approval.ts'
+import type { HeldChange } from '../../safety/held-change.ts'
+import { isMassChange } from '../../safety/mass-limits.ts'
+import { addStamps, type GuardState, withinWindow } from '../state/guard-state.ts'
 import type { Limits } from '../plan/limits.ts'
 import { ADOPTED } from '../../rrset/marker.ts'
 import type { PlanInput, Sources } from '../plan/plan.ts'
@@ -77,10 +79,6 @@ function countOwned(input: PlanInput): Baseline {
   return { names: owned.names + deleted.length, sources: owned.sources + gone.length, owned }
 }
 
-function isTooMany(count: number, of: number, limits: Limits): boolean {
-  return count > limits.breakerFloor && count > of * limits.breakerShare
-}
-
 /** Sources that are gone, or that own records and no longer request any. */
 function vanishedSources(left: readonly Candidate[], input: PlanInput): Set<string> {
   const deleted = left.filter(isDeletion).map(({ change }) => change.source)
@@ -115,7 +113,7 @@ export const shrinkBreaker: PlanGuard = (left, input) => {
   const outside = heldOutside(input, HELD_DELETIONS).map(({ source }) => source)
   const gone = new Set([...before, ...outside, ...vanishedSources(held, input)])
   const { sources } = baselineOf(input)
-  if (!isTooMany(gone.size, sources, input.limits)) return NONE
+  if (!isMassChange(gone.size, sources, input.limits.mass)) return NONE
   const why = `${gone.size} of ${sources} sources with records in zone ${input.zone} disappeared within ${input.limits.windowMs / 60_000} min`
   return new Map(held.map((candidate) => [candidate, { code: 'ShrinkBreakerOpen', why, isApprovable: true }]))
 }
@@ -151,7 +149,7 @@ export const retargetBreaker: PlanGuard = (left, input) => {
   const outside = heldOutside(input, HELD_RETARGETS).map(({ name }) => name)
   const names = new Set([...before, ...outside, ...unexplained.map(({ change }) => change.name)])
   const baseline = baselineOf(input)
-  if (!isTooMany(names.size, baseline.names, input.limits)) return NONE
+  if (!isMassChange(names.size, baseline.names, input.limits.mass)) return NONE
   const why = `${names.size} of ${baseline.names} names in zone ${input.zone} would change target, and their sources did not change`
   return new Map(unexplained.map((candidate) => [candidate, { code: 'RetargetBreakerOpen', why, isApprovable: true }]))
 }

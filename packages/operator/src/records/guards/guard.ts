@@ -2,7 +2,7 @@
 import type { Candidate, Objection } from '../plan/candidates.ts'
 import type { PlanInput } from '../plan/plan.ts'
 import { changeKey } from '../plan/held-set.ts'
-import { approvedKeys } from '../state/approval.ts'
+import { approvedKeys } from '../../safety/approval.ts'
 
 export type Guard = (candidate: Candidate, input: PlanInput) => Objection | undefined
 /** Receives every candidate without an objection so far; returns those it objects to. */

@@ -1,7 +1,7 @@
 /** One test per guard; each fails when the guard is removed from its list. */
 import { describe, expect, it } from 'vitest'
 import { heldMessage } from '../plan/held-set.ts'
-import { approveHeld } from '../state/approval.ts'
+import { approveHeld } from '../../safety/approval.ts'
 import { EMPTY_STATE, type GuardState } from '../state/guard-state.ts'
 import {
   applied,

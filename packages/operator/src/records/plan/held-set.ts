@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto'
 import type { Reason } from '../../reasons.ts'
 import { compareText, setKey } from '../../rrset/rrset.ts'
-import type { HeldChange } from '../state/guard-state.ts'
+import { approveCommand, type HeldChange } from '../../safety/held-change.ts'
 import type { SetChange } from '../../rrset/set-change.ts'
 import type { PlanInput, Refusal, ZoneId } from './plan.ts'
 
@@ -29,11 +29,6 @@ export function changeKey({
 }: { op: string; name: string; type: string } & SetChange): string {
   const side = (set: SetChange['from']): unknown => (set === undefined ? null : [set.ttl, set.values])
   return hash(JSON.stringify([op, name, type, side(from), side(to)]), 10)
-}
-
-/** The command that approves a held set; every message about a held set ends with it. */
-export function approveCommand(id: string): string {
-  return `seamark approve ${id}`
 }
 
 export function heldMessage({ why, set }: { readonly why: string; readonly set?: string | undefined }): string {

@@ -5,8 +5,7 @@
 import { join } from 'node:path'
 import type { Client } from '@seamark/kube'
 import { configMapPlanStore } from './config-map-plan-store.ts'
-import { configMapGuardStore } from '../state/config-map-guard-store.ts'
-import { fileGuardStore, type GuardStore } from '../state/guard-state.ts'
+import { configMapGuardStore, fileGuardStore, type GuardStore } from '../state/guard-state.ts'
 import { filePlanStore, type PlanStore } from './plan-store.ts'
 
 export interface RecordsStores {

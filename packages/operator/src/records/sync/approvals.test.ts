@@ -4,8 +4,9 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import { ZONE } from '../../../testing/plan-fixture.ts'
 import { endpoint, startSync } from '../../../testing/sync-fixture.ts'
-import { type ApprovalReport, approveInStore } from '../state/approve.ts'
-import { reportApproval } from './events.ts'
+import { type ApprovalReport, approveInStore } from '../../safety/approve.ts'
+import { approvalNotice } from '../../safety/annotated-approvals.ts'
+import { reportReleased } from './events.ts'
 
 const HOUR = 3_600_000
 const names = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `n${from + index}`)
@@ -31,11 +32,16 @@ async function settled() {
         return () => listeners.delete(listener)
       },
     },
+    approved: (report) => {
+      reports.push(report)
+      const notice = approvalNotice(report)
+      if (notice !== undefined) events.push(`seamark ${notice.severity} ${notice.reason}`)
+    },
     reports: {
-      approval: (approval) => {
-        reports.push(approval.report)
+      released: (report) => {
+        reports.push(report)
         const event: Context['event'] = (about, type, reason) => events.push(`${about.metadata.name} ${type} ${reason}`)
-        reportApproval({ event }, 'seamark', approval)
+        reportReleased({ event }, 'seamark', report)
       },
       breaker: ({ code, changes, isOpen }) => breakers.push(`${code} ${changes} ${isOpen ? 'opened' : 'closed'}`),
     },

@@ -3,12 +3,12 @@
  * zone has no object of its own.
  */
 import type { Context } from '@seamark/kube'
-import { type Reason, REASONS } from '../../reasons.ts'
+import { REASONS } from '../../reasons.ts'
 import { CONFIGURATION_OBJECT } from '../../process/switches.ts'
 import type { Unread } from '../engine.ts'
 import { heldMessage } from '../plan/held-set.ts'
-import type { ApprovalReport } from '../state/approve.ts'
-import type { AnnotatedApproval } from './annotated-approvals.ts'
+import { releaseNotice } from '../../safety/annotated-approvals.ts'
+import type { ApprovalReport } from '../../safety/approve.ts'
 import type { BreakerChange } from './breaker-change.ts'
 import type { Held } from './held-changes.ts'
 import type { Endpoint } from './sources/source-index.ts'
@@ -20,7 +20,8 @@ export interface SyncReports {
   /** A zone that cannot be read, once per code. */
   unread(unread: Unread): void
   breaker(change: BreakerChange): void
-  approval(approval: AnnotatedApproval): void
+  /** The deprecated annotation approved what is held. */
+  released(report: ApprovalReport): void
 }
 
 export type EventContext = Pick<Context, 'event'>
@@ -33,29 +34,10 @@ export function reportHeld(context: EventContext, held: Held, object: Endpoint |
   context.event(about, 'Warning', code, `${name} ${type}: ${REASONS[code]}: ${heldMessage(held)}`, 'PlanRecords')
 }
 
-export function reportApproval(
-  context: EventContext,
-  namespace: string,
-  { report: { id, result, covered }, isDeprecatedForm }: AnnotatedApproval,
-): void {
-  if (result === 'active') return
-  const approved = `${covered.length} held changes are approved for one hour`
-  const note = isDeprecatedForm
-    ? `seamark.io/release: ${id}: ${approved}; later ones are not. The annotation is deprecated: use seamark approve ID, or seamark.io/approve-held: ID`
-    : result === 'approved'
-      ? `seamark.io/approve-held: ${id}: ${approved}`
-      : `seamark.io/approve-held: ${id}: ${REASONS[APPROVAL_CODES[result]]}; \`seamark approve\` lists what is held`
-  const type = result === 'approved' && !isDeprecatedForm ? 'Normal' : 'Warning'
-  const reason = isDeprecatedForm ? 'ReleaseDeprecated' : APPROVAL_CODES[result]
-  context.event(configurationObject(namespace), type, reason, note, 'ApproveHeldChanges')
+export function reportReleased(context: EventContext, namespace: string, report: ApprovalReport): void {
+  const { reason, severity, message } = releaseNotice(report, { where: '', form: 'seamark.io/approve-held: ID' })
+  context.event(configurationObject(namespace), severity, reason, message, 'ApproveHeldChanges')
 }
-
-const APPROVAL_CODES = {
-  approved: 'HeldChangesApproved',
-  used: 'ApprovalUsed',
-  expired: 'ApprovalExpired',
-  unknown: 'ApprovalUnknown',
-} as const satisfies Record<Exclude<ApprovalReport['result'], 'active'>, Reason>
 
 export function reportBreaker(context: EventContext, namespace: string, change: BreakerChange): void {
   const { provider, zone, code, why, changes, isOpen } = change

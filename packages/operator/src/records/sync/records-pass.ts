@@ -16,7 +16,9 @@ import type { SyncReports } from './events.ts'
 import { writeStatuses } from './endpoint-status-writes.ts'
 import type { Engine, Planned, Unread } from '../engine.ts'
 import { ProviderError } from '../../rrset/error.ts'
-import { AnnotatedApprovals } from './annotated-approvals.ts'
+import type { Approvals } from '../../safety/annotated-approvals.ts'
+import { DEFAULT_MASS_LIMITS, type MassLimits } from '../../safety/mass-limits.ts'
+import { Releases } from '../state/releases.ts'
 import { breakerChanges } from './breaker-change.ts'
 import { type Held, HeldChanges } from './held-changes.ts'
 import type { GuardStore } from '../state/guard-state.ts'
@@ -52,7 +54,10 @@ export interface RecordsPassOptions {
   readonly isServed: (object: Endpoint) => boolean
   /** The only namespace that may be listed. @default all */
   readonly namespace?: string
-  readonly switches: Pick<Switches, 'approvedIds' | 'releasedNames'>
+  readonly switches: Pick<Switches, 'releasedNames'>
+  readonly approvals: Approvals
+  /** @default DEFAULT_MASS_LIMITS */
+  readonly massLimits?: MassLimits
   readonly log: Logger
   readonly clock: Clock
   readonly observer?: SyncObserver
@@ -79,6 +84,9 @@ export interface PassTools {
 const REVIEW_MS = 200
 /** Until the watch is live again, usually a few seconds. */
 const UNCONFIRMED_MS = 15_000
+/** As which records joins the approvals by annotation. */
+export const APPROVALS_PART = 'records'
+
 interface NextNames {
   readonly names: Names
   readonly later: ReadonlySet<string>
@@ -92,7 +100,7 @@ export class RecordsPass {
   readonly #held = new HeldChanges()
   readonly #sweep = createDriftSweep()
   readonly #unread = new Map<string, Reason>()
-  #approvals: AnnotatedApprovals | undefined
+  #releases: Releases | undefined
   #engine: Engine | undefined
 
   constructor(options: RecordsPassOptions) {
@@ -108,7 +116,7 @@ export class RecordsPass {
   }
 
   noteAnnotations(): void {
-    this.#approvals?.noteChange()
+    this.#releases?.noteChange()
   }
 
   /** The names to verify next, and those whose held changes are due. */
@@ -217,16 +225,16 @@ export class RecordsPass {
     }
   }
 
-  /** The names whose held changes were approved. */
+  /** The names whose held changes were approved by the deprecated annotation. */
   async #takeApprovals({ store, reports }: PassTools): Promise<string[]> {
-    const { switches, killSwitch, isWriting, log } = this.#options
-    this.#approvals ??= new AnnotatedApprovals(store, switches)
+    const { switches, approvals, killSwitch, isWriting } = this.#options
+    this.#releases ??= new Releases(store, switches)
     if (!isWriting || killSwitch.isPaused) return []
-    const approvals = await this.#approvals.take(this.#clock.now(), log)
-    for (const approval of approvals) reports.approval(approval)
-    return approvals.flatMap(({ report: { result, covered } }) =>
-      result === 'approved' ? covered.map(({ name }) => name) : [],
-    )
+    const released = await this.#releases.take(this.#clock.now())
+    if (released !== undefined) reports.released(released)
+    // Approved names are planned again by the subscription of sync.ts.
+    await approvals.take(APPROVALS_PART)
+    return released?.covered.map(({ name }) => name) ?? []
   }
 
   /** `hasWatch`: the watch was live when sources were judged. */
@@ -234,7 +242,7 @@ export class RecordsPass {
     names: Names,
     { engine, client, signal, installed }: PassTools,
   ): Promise<{ readonly planned: Planned; readonly hasWatch: boolean }> {
-    const { informer, namespace, isServed } = this.#options
+    const { informer, namespace, isServed, massLimits = DEFAULT_MASS_LIMITS } = this.#options
     // Both are read together: a source without its desired records would look as if it requested nothing.
     const { present, known, requesting } = this.#index
     const { overLimit } = this.#index
@@ -253,6 +261,7 @@ export class RecordsPass {
             known,
             isServed,
             now: this.#clock.now(),
+            massLimits,
             ...(installed !== undefined && { installed }),
             ...(namespace !== undefined && { namespace }),
           }

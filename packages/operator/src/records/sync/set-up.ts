@@ -10,13 +10,15 @@ import type { RecordsConfig } from '../config.ts'
 import { type KillSwitch, pausedUnless } from '../../process/kill-switch.ts'
 import { openEngine } from '../open-engine.ts'
 import { isInvalid } from '../../rrset/rrset.ts'
-import { openRecordsStores } from '../stores/stores.ts'
+import type { Approvals } from '../../safety/annotated-approvals.ts'
+import type { MassLimits } from '../../safety/mass-limits.ts'
+import type { RecordsStores } from '../stores/stores.ts'
 import type { Grants } from '@seamark/dialects'
 import { tenantRules } from './tenants/tenant-rules.ts'
 import type { Endpoint } from './sources/source-index.ts'
 import type { Switches } from '../../process/switches.ts'
 import { EngineLifetime, type OpenedRecords } from './engine-lifetime.ts'
-import { reportApproval, reportBreaker, reportHeld, reportUnread } from './events.ts'
+import { reportBreaker, reportHeld, reportReleased, reportUnread } from './events.ts'
 import { setUpSync, type SyncOptions } from './sync.ts'
 
 export interface RecordsSetUp {
@@ -27,6 +29,9 @@ export interface RecordsSetUp {
   readonly namespace: string
   readonly killSwitch: KillSwitch
   readonly switches: Switches
+  readonly stores: RecordsStores
+  readonly approvals: Approvals
+  readonly massLimits: MassLimits
   readonly metrics: RecordsMetrics
   readonly env: Readonly<Record<string, string | undefined>>
   readonly clock: Clock
@@ -53,6 +58,8 @@ export function setUpRecords(manager: Manager, setUp: RecordsSetUp): void {
     killSwitch,
     clock,
     switches,
+    approvals: setUp.approvals,
+    massLimits: setUp.massLimits,
     endpointScope: setUp.endpointScope,
     isServed: servedBy(config),
     defaultTtl: config.defaultTtl,
@@ -67,15 +74,14 @@ export function setUpRecords(manager: Manager, setUp: RecordsSetUp): void {
         held: (held, object) => mayReport() && reportHeld(context, held, object),
         unread: (unread) => mayReport() && reportUnread(context, namespace, unread),
         breaker: (change) => mayReport() && reportBreaker(context, namespace, change),
-        approval: (approval) => mayReport() && reportApproval(context, namespace, approval),
+        released: (report) => mayReport() && reportReleased(context, namespace, report),
       }
     },
   })
 }
 
 async function open(setUp: RecordsSetUp, client: Client): Promise<OpenedRecords> {
-  const { config, mode, env, killSwitch, clock, metrics, namespace, providers, random } = setUp
-  const stores = openRecordsStores(client, namespace, config.stateFolder)
+  const { config, mode, env, killSwitch, clock, metrics, stores, massLimits, providers, random } = setUp
   const { engine } = await openEngine({
     config,
     mode,
@@ -83,6 +89,7 @@ async function open(setUp: RecordsSetUp, client: Client): Promise<OpenedRecords>
     client,
     killSwitch,
     clock,
+    massLimits,
     ...stores,
     retriesUnavailable: true,
     observer: metrics,

@@ -13,7 +13,8 @@ import { supportsConditions } from '../../api/condition-support.ts'
 import type { Switches } from '../../process/switches.ts'
 import type { EngineLifetime } from './engine-lifetime.ts'
 import type { SyncReports } from './events.ts'
-import { RecordsPass, type RecordsPassOptions } from './records-pass.ts'
+import { isObjectScope } from '../../safety/object-store.ts'
+import { APPROVALS_PART, RecordsPass, type RecordsPassOptions } from './records-pass.ts'
 import { type InstalledKind, readInstalledKind } from './sources/installed-kind.ts'
 import type { Endpoint } from './sources/source-index.ts'
 
@@ -21,7 +22,7 @@ export interface SyncOptions extends Omit<RecordsPassOptions, 'log' | 'clock' | 
   readonly engine: EngineLifetime
   /** Of the watch of DNSEndpoints; shared with publish and wildcard. */
   readonly endpointScope: { readonly namespace?: string }
-  readonly switches: Pick<Switches, 'approvedIds' | 'releasedNames' | 'subscribe'>
+  readonly switches: Pick<Switches, 'releasedNames' | 'subscribe'>
   readonly clock: RecordsPassOptions['clock']
   readonly reports: (context: Context) => SyncReports
   /** Settles once it is known whether anything may be written: what a pass reports before that would be lost. */
@@ -42,6 +43,7 @@ export function setUpSync(manager: Manager, options: SyncOptions): void {
   const { engine, endpointScope, killSwitch, switches, reports, untilMayWrite, ...rest } = options
   const informer = manager.cluster.informers.informer(DNSEndpoint, endpointScope)
   const pass = new RecordsPass({ ...rest, killSwitch, switches, informer, log: manager.log })
+  options.approvals.join(APPROVALS_PART)
   let hasConditions: boolean | undefined
   let installed: InstalledKind | undefined
   manager
@@ -64,6 +66,11 @@ export function setUpSync(manager: Manager, options: SyncOptions): void {
       switches.subscribe(() => {
         pass.noteAnnotations()
         mark('all')
+      }),
+    )
+    .triggers((mark) =>
+      options.approvals.subscribe(({ scope, covered }) => {
+        if (!isObjectScope(scope)) mark(new Set(covered.map(({ name }) => name)))
       }),
     )
     .every(SWEEP, () => pass.sweepNames())

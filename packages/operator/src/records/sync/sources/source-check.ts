@@ -11,7 +11,8 @@ import { type Client, Forbidden, NotFound } from '@seamark/kube'
 import { DNSEndpoint } from '../../../api/dns-endpoint.ts'
 import { SOURCE_PREFIX } from './dns-endpoint-source.ts'
 import { findInstalledSince, type InstalledKind } from './installed-kind.ts'
-import { DEFAULT_LIMITS, type Limits } from '../../plan/limits.ts'
+import { DEFAULT_MASS_LIMITS, isMassChange, type MassLimits } from '../../../safety/mass-limits.ts'
+import { DEFAULT_LIMITS } from '../../plan/limits.ts'
 import type { Sources, SourceView } from '../../plan/plan.ts'
 import type { Endpoint } from './source-index.ts'
 
@@ -30,11 +31,12 @@ export interface SourceQuestion {
   readonly isServed?: (object: Endpoint) => boolean
   /** ms since the epoch. */
   readonly now: number
-  readonly limits?: Limits
+  /** @default DEFAULT_MASS_LIMITS */
+  readonly massLimits?: MassLimits
 }
 
 export async function checkSources(client: Client, question: SourceQuestion, signal: AbortSignal): Promise<SourceView> {
-  const { owned, present, known, installed, now, limits = DEFAULT_LIMITS } = question
+  const { owned, present, known, installed, now, massLimits = DEFAULT_MASS_LIMITS } = question
   const unknown: SourceView = { present, gone: new Set() }
   const missing = [...owned.keys()].filter((uid) => uid.startsWith(SOURCE_PREFIX) && !present.has(uid))
   if (missing.length === 0) return unknown
@@ -43,7 +45,7 @@ export async function checkSources(client: Client, question: SourceQuestion, sig
   // With access to one namespace only, a source can be confirmed gone only if this process has seen it there.
   const judged = first.isWhole ? missing : missing.filter((uid) => known?.has(uid) === true)
   let gone = judged.filter((uid) => !first.found.has(uid))
-  if (gone.length > limits.breakerFloor && gone.length > owned.size * limits.breakerShare) {
+  if (isMassChange(gone.length, owned.size, massLimits)) {
     const second = await listSources(client, question, signal)
     gone = second === undefined ? [] : gone.filter((uid) => !second.found.has(uid))
   }
@@ -52,7 +54,7 @@ export async function checkSources(client: Client, question: SourceQuestion, sig
     // After the lists: whatever emptied them is visible by now.
     const since = await findInstalledSince(client, installed, signal)
     if (since === undefined) return unknown
-    const until = since.createdMs + limits.quarantineMs
+    const until = since.createdMs + DEFAULT_LIMITS.quarantineMs
     for (const uid of now < until ? gone : []) {
       const writtenMs = owned.get(uid) ?? 0
       const isKnown = known?.has(uid) === true && writtenMs >= since.readMs

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { withApproval } from './approval.ts'
-import { EMPTY_STATE, type GuardState, withinWindow } from './guard-state.ts'
+import { EMPTY_STATE, type GuardState, withinWindow } from '../records/state/guard-state.ts'
 
 it('the number of approvals in the state is bounded; the newest are kept', () => {
   let state: GuardState = EMPTY_STATE

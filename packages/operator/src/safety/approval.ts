@@ -1,14 +1,14 @@
 /**
- * Approvals of held changes, as part of the guard state. Pure.
+ * Approvals of held changes, as part of the state of a scope. Pure.
  *
- * A guard that holds changes gives their set an id, which is a hash of its content (plan/held-set.ts). An approval names
- * that id and covers exactly the changes of the set: each of them once, within an hour. A set with other content has
- * another id and needs another approval.
+ * A guard that holds changes gives their set an id, which is a hash of its content. An approval names that id and covers
+ * exactly the changes of the set: each of them once, within an hour. A set with other content has another id and needs another
+ * approval.
  *
  * Guarantees: the changes that an approval covers are fixed when it is recorded; a change that was written is removed from
  * it; an annotation that stays on an object approves nothing a second time.
  */
-import type { GuardState, HeldChange } from './guard-state.ts'
+import type { HeldChange, HeldState } from './held-change.ts'
 
 export interface Approval {
   readonly id: string
@@ -25,16 +25,16 @@ const KEPT_APPROVALS = 100
 
 export type ApprovalResult = 'approved' | 'active' | 'used' | 'expired' | 'unknown'
 
-export interface ApprovalAnswer {
+export interface ApprovalAnswer<S extends HeldState> {
   readonly result: ApprovalResult
   /** Unchanged unless the result is `approved`. */
-  readonly state: GuardState
+  readonly state: S
   /** The changes that the approval covers now. */
   readonly covered: readonly HeldChange[]
 }
 
 /** Keys of all changes that are approved at this time. */
-export function approvedKeys(state: Pick<GuardState, 'approvals'>, now: number): Set<string> {
+export function approvedKeys(state: Pick<HeldState, 'approvals'>, now: number): Set<string> {
   return new Set(state.approvals.filter(({ until }) => now < until).flatMap(({ keys }) => keys))
 }
 
@@ -42,12 +42,12 @@ export function approvedKeys(state: Pick<GuardState, 'approvals'>, now: number):
  * `mayRepeat`: a person requests it now, so a set with the content of an earlier one is approved again. An annotation has
  * no time of writing, and counts once.
  */
-export function approveHeld(
-  state: GuardState,
+export function approveHeld<S extends HeldState>(
+  state: S,
   id: string,
   now: number,
   { mayRepeat }: { readonly mayRepeat: boolean },
-): ApprovalAnswer {
+): ApprovalAnswer<S> {
   const covered = state.held.filter(({ set }) => set === id)
   const known = state.approvals.find((approval) => approval.id === id)
   if (known !== undefined && now < known.until && known.keys.length > 0) return { result: 'active', state, covered }
@@ -57,28 +57,8 @@ export function approveHeld(
   return { result: known.keys.length === 0 ? 'used' : 'expired', state, covered: [] }
 }
 
-/** The deprecated `seamark.io/release`: approves what is currently held for the given names or zones. */
-export function approveHeldNames(
-  state: GuardState,
-  zone: string,
-  names: ReadonlySet<string>,
-  now: number,
-): ApprovalAnswer {
-  const covered = state.held.filter(({ set, name }) => set !== undefined && (names.has(zone) || names.has(name)))
-  const id = releaseId(names)
-  if (state.approvals.some((approval) => approval.id === id)) return { result: 'used', state, covered: [] }
-  return { result: 'approved', covered, state: withApproval(state, id, covered, now) }
-}
-
-/** The deprecated annotation was removed or changed: the same value counts again when it is set again. */
-export function forgetReleases(state: GuardState, names: ReadonlySet<string>): GuardState {
-  const current = releaseId(names)
-  const approvals = state.approvals.filter(({ id }) => !id.startsWith(RELEASE_PREFIX) || id === current)
-  return approvals.length === state.approvals.length ? state : { ...state, approvals }
-}
-
 /** The changes with these keys were written. */
-export function consumeApprovals(state: GuardState, keys: ReadonlySet<string>): GuardState {
+export function consumeApprovals<S extends HeldState>(state: S, keys: ReadonlySet<string>): S {
   if (!state.approvals.some((approval) => approval.keys.some((key) => keys.has(key)))) return state
   const approvals = state.approvals.map((approval) => ({
     ...approval,
@@ -87,15 +67,51 @@ export function consumeApprovals(state: GuardState, keys: ReadonlySet<string>): 
   return { ...state, approvals }
 }
 
+/**
+ * The deprecated `seamark.io/release`: approves what is held when it is set, once per value. `id` is of that value
+ * (`releaseId`); a value that was used has no effect.
+ */
+export function releaseHeld<S extends HeldState>(
+  state: S,
+  id: string,
+  covered: readonly HeldChange[],
+  now: number,
+): ApprovalAnswer<S> {
+  if (state.approvals.some((approval) => approval.id === id)) return { result: 'used', state, covered: [] }
+  return { result: 'approved', covered, state: withApproval(state, id, covered, now) }
+}
+
 const RELEASE_PREFIX = 'release:'
 
-function releaseId(names: ReadonlySet<string>): string {
-  return `${RELEASE_PREFIX}${[...names].toSorted().join(',')}`
+export function releaseId(value: string): string {
+  return `${RELEASE_PREFIX}${value}`
+}
+
+/** The deprecated annotation was removed or changed: the same value counts again when it is set again. */
+export function forgetReleases<S extends HeldState>(state: S, current: string): S {
+  const approvals = state.approvals.filter(({ id }) => !id.startsWith(RELEASE_PREFIX) || id === current)
+  return approvals.length === state.approvals.length ? state : { ...state, approvals }
 }
 
 /** Records an approval of these changes. */
-export function withApproval(state: GuardState, id: string, covered: readonly HeldChange[], now: number): GuardState {
+export function withApproval<S extends HeldState>(
+  state: S,
+  id: string,
+  covered: readonly HeldChange[],
+  now: number,
+): S {
   const approval: Approval = { id, at: now, until: now + APPROVAL_MS, keys: covered.map(({ key }) => key) }
   const others = state.approvals.filter((other) => other.id !== id)
   return { ...state, approvals: [approval, ...others].slice(0, KEPT_APPROVALS) }
+}
+
+/** Throws on invalid content. */
+export function readApprovals(list: unknown): Approval[] {
+  if (!Array.isArray(list)) throw new TypeError('not a list')
+  return list.map((item: Partial<Approval>) => {
+    const { id, at, until, keys } = item
+    if (typeof id !== 'string' || typeof at !== 'number' || typeof until !== 'number' || !Array.isArray(keys))
+      throw new TypeError('not an approval')
+    return { id, at, until, keys }
+  })
 }

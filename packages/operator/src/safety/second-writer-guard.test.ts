@@ -2,7 +2,7 @@ import { ConfigMap } from '@seamark/kube'
 import { fakeClock, memoryCluster } from '@seamark/kube/testing'
 import { expect, it } from 'vitest'
 import type { Finding } from '../finding.ts'
-import type { Peer } from './peers.ts'
+import type { Peer } from '../process/peers.ts'
 import { QUIET_MS, UNDO_LIMIT, UNDO_WINDOW_MS } from './second-writer.ts'
 import { SecondWriterGuard, type GuardedWrite } from './second-writer-guard.ts'
 
@@ -144,4 +144,22 @@ it('forgets a stopped object that is no longer reconciled, and none that is', as
   await clock.advance(2 * QUIET_MS)
   guard.note({ ...write(), key: 'web/other' })
   expect(guard.size).toBe(1)
+})
+
+it('an object of a member cluster has a history of its own, and the message names the cluster and its writer', async () => {
+  const { guard, stopped, write } = start([PEER])
+  const client = memoryCluster('eu1')
+  client.put(ConfigMap, {
+    metadata: { namespace: 'web', name: 'shop', managedFields: [{ manager: 'argocd', operation: 'Update' }] },
+  })
+  const member = { name: 'eu1', client: client.client }
+  for (let round = 0; round <= UNDO_LIMIT; round++) guard.note({ ...write(), member })
+  expect(guard.check(write())).toBeUndefined()
+  expect(guard.check({ ...write(), member: { ...member, name: 'us1' } })).toBeUndefined()
+  await guard.check({ ...write(), member })
+  const [{ message } = { message: '' }] = stopped
+  expect(message).toContain(
+    'ConfigMap web/shop on cluster eu1: 5 writes within 10 min were undone by field manager argocd;',
+  )
+  expect(message).not.toContain('Lease infra')
 })

@@ -2,7 +2,7 @@
  * The guard against a second writer: keeps the history of each written object (second-writer.ts), and names the other
  * writer when an object is stopped: its field manager from `managedFields`, and the holders of the Leases of known peers.
  *
- * Place in the flow: publish and wildcard call `check` before a write and `note` after it.
+ * Place in the flow: publish, wildcard, balance and fleet call `check` before a write and `note` after it.
  * Guarantees: in memory only, for writes of the last 10 minutes; a restart allows `UNDO_LIMIT + 1` writes again. One live read
  * for each object that is stopped, none otherwise.
  */
@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto'
 import { type Client, type Clock, messageOf } from '@seamark/kube'
 import type { Immutable, Kind, Obj } from '@seamark/kube/object'
 import { type Finding, warning } from '../finding.ts'
-import { describePeer, type PeerReport } from './peers.ts'
+import { describePeer, type PeerReport } from '../process/peers.ts'
 import {
   decideWrite,
   isExpired,
@@ -21,7 +21,7 @@ import {
   UNDO_WINDOW_MS,
   type WriteHistory,
 } from './second-writer.ts'
-import { CONFIGURATION_OBJECT, VERIFY_ANNOTATION } from './switches.ts'
+import { CONFIGURATION_OBJECT, VERIFY_ANNOTATION } from '../process/switches.ts'
 
 /** A write that would change an object. */
 export interface GuardedWrite {
@@ -35,6 +35,8 @@ export interface GuardedWrite {
   readonly fieldManager: string
   /** The source of the object, in the form that subscribers get. */
   readonly source: string
+  /** The member cluster that is written to. @default the manager's cluster */
+  readonly member?: { readonly name: string; readonly client: Pick<Client, 'find'> }
   /** The write would change nothing, so it is not sent. Called only for an object that would be stopped. */
   readonly isInPlace?: () => boolean
 }
@@ -83,7 +85,7 @@ export class SecondWriterGuard {
 
   /** Undefined when the write may be sent. */
   check(write: GuardedWrite): Promise<StoppedWrite> | undefined {
-    const entry = this.#entries.get(write.kind)?.get(write.key)
+    const entry = this.#entries.get(write.kind)?.get(idOf(write))
     if (entry === undefined || !mayBeStopped(entry.history)) return undefined
     const decision = decideWrite(entry.history, {
       content: contentOf(write.desired),
@@ -92,7 +94,7 @@ export class SecondWriterGuard {
     })
     if (decision.state === 'go') {
       if (decision.history !== undefined && decision.history !== entry.history)
-        this.#entriesOf(write.kind).set(write.key, { history: decision.history, source: entry.source })
+        this.#entriesOf(write.kind).set(idOf(write), { history: decision.history, source: entry.source })
       return undefined
     }
     if (write.isInPlace?.() === true) return undefined
@@ -100,13 +102,14 @@ export class SecondWriterGuard {
   }
 
   /** The write changed the object on the server. */
-  note(write: Pick<GuardedWrite, 'kind' | 'key' | 'desired' | 'source'>): void {
+  note(write: Pick<GuardedWrite, 'kind' | 'key' | 'desired' | 'source' | 'member'>): void {
     const nowMs = this.#deps.clock.monotonic()
     const entries = this.#entriesOf(write.kind)
-    const last = entries.get(write.key)?.history
+    const id = idOf(write)
+    const last = entries.get(id)?.history
     const history = noteWrite(last, last === undefined ? undefined : contentOf(write.desired), nowMs)
-    if (last !== undefined) entries.delete(write.key)
-    entries.set(write.key, { history, source: write.source })
+    if (last !== undefined) entries.delete(id)
+    entries.set(idOf(write), { history, source: write.source })
     if (nowMs >= this.#expireAtMs) this.#expire(nowMs)
   }
 
@@ -149,21 +152,27 @@ export class SecondWriterGuard {
     { history, afterMs, isNew }: Extract<ReturnType<typeof decideWrite>, { state: 'stop' }>,
   ): Promise<StoppedWrite> {
     const entries = this.#entriesOf(write.kind)
-    const known = entries.get(write.key)?.finding
+    const id = idOf(write)
+    const known = entries.get(id)?.finding
     if (known !== undefined && !isNew) {
-      entries.set(write.key, { history, source: write.source, finding: known })
+      entries.set(idOf(write), { history, source: write.source, finding: known })
       return { finding: known, afterMs }
     }
     const finding = warning('SecondWriter', await this.#describe(write))
-    entries.set(write.key, { history, source: write.source, finding })
+    entries.set(idOf(write), { history, source: write.source, finding })
     this.#deps.onStopped(finding)
     return { finding, afterMs }
   }
 
   /** One text for as long as the object is stopped: a text that changes would be a new Event each time. */
-  async #describe({ kind, key, desired, fieldManager }: GuardedWrite): Promise<string> {
+  async #describe({ kind, key, desired, fieldManager, member }: GuardedWrite): Promise<string> {
     const { namespace, findPeers } = this.#deps
-    const [by, { peers }] = await Promise.all([this.#findWriter(kind, key, fieldManager), findPeers()])
+    const client = member?.client ?? this.#deps.client
+    // Peers are managers of our own cluster.
+    const [by, { peers }] = await Promise.all([
+      findWriter(client, kind, key, fieldManager),
+      member === undefined ? findPeers() : { peers: [] },
+    ])
     const action = desired === undefined ? 'deletions' : 'writes'
     const who = peers.length === 0 ? '' : `; ${peers.map(describePeer).join(', ')}`
     const retry =
@@ -171,27 +180,37 @@ export class SecondWriterGuard {
         ? ''
         : `, or at once with: kubectl -n ${namespace} annotate --overwrite configmap ${CONFIGURATION_OBJECT} ${VERIFY_ANNOTATION}=$(date +%s)`
     return (
-      `${kind.kind} ${key}: ${UNDO_LIMIT + 1} ${action} within ${UNDO_WINDOW_MS / 60_000} min were undone by ${by}${who}; ` +
+      `${kind.kind} ${key}${member === undefined ? '' : ` on cluster ${member.name}`}: ${UNDO_LIMIT + 1} ${action} within ${UNDO_WINDOW_MS / 60_000} min were undone by ${by}${who}; ` +
       `nothing more is written to it. Stop the other writer (kubectl get leases -A lists managers); ` +
       `writing resumes ${QUIET_MS / 60_000} min after its last change${retry}`
     )
   }
+}
 
-  /** The cache keeps the `managedFields` of our own manager only. */
-  async #findWriter(kind: Kind, key: string, fieldManager: string): Promise<string> {
-    try {
-      const live = await this.#deps.client.find(kind, key)
-      if (live === undefined) return 'another client, which deletes the object'
-      const others = (live.metadata.managedFields ?? [])
-        .filter(({ manager, subresource }) => manager !== fieldManager && subresource === undefined)
-        .map(({ manager }) => manager ?? '')
-      return others.length > 0
-        ? `field manager ${[...new Set(others)].join(', ')}`
-        : `another process with our field manager ${fieldManager}`
-    } catch (error) {
-      return `a client that is unknown because the object cannot be read (${messageOf(error)})`
-    }
+/** The cache keeps the `managedFields` of our own manager only. */
+async function findWriter(
+  client: Pick<Client, 'find'>,
+  kind: Kind,
+  key: string,
+  fieldManager: string,
+): Promise<string> {
+  try {
+    const live = await client.find(kind, key)
+    if (live === undefined) return 'another client, which deletes the object'
+    const others = (live.metadata.managedFields ?? [])
+      .filter(({ manager, subresource }) => manager !== fieldManager && subresource === undefined)
+      .map(({ manager }) => manager ?? '')
+    return others.length > 0
+      ? `field manager ${[...new Set(others)].join(', ')}`
+      : `another process with our field manager ${fieldManager}`
+  } catch (error) {
+    return `a client that is unknown because the object cannot be read (${messageOf(error)})`
   }
+}
+
+/** Objects of one kind. */
+function idOf({ key, member }: Pick<GuardedWrite, 'key' | 'member'>): string {
+  return member === undefined ? key : `${member.name} ${key}`
 }
 
 function contentOf(desired: Immutable<Obj> | undefined): string {

@@ -1,7 +1,6 @@
 import { AlreadyExists, type Client, type ConfigMap, Conflict } from '@seamark/kube'
 import { describe, expect, it } from 'vitest'
-import { configMapGuardStore } from './config-map-guard-store.ts'
-import { EMPTY_STATE, type GuardState } from './guard-state.ts'
+import { configMapGuardStore, EMPTY_STATE, type GuardState } from '../records/state/guard-state.ts'
 
 /** A client of a server that holds one ConfigMap, with the requests that it received. */
 function serverWithOneConfigMap() {
