@@ -10,7 +10,7 @@ import {
   configFromText,
   createLogger,
   Event,
-  type Manager,
+  type Metrics,
   Secret,
   Service,
   systemClock,
@@ -69,7 +69,7 @@ export interface Bench extends AsyncDisposable {
   readonly backends: Backends
   /** Present where the emulator is found. */
   readonly aws: { values(name: string, type: string): Promise<readonly string[] | undefined> } | undefined
-  readonly manager: Manager
+  readonly metrics: Metrics
   readonly heartbeat: Heartbeat
   readonly log: readonly string[]
   /** Writes to BIND what another program would write. */
@@ -147,7 +147,8 @@ async function openBench(
   const fieldManager = 'seamark-dnslb'
   const forbidden: string[] = []
   const clusters = await Promise.all(
-    [source, target].map(async (environment, index) => {
+    // The target cluster twice: once for its own controllers, once for the endpoints of the source cluster.
+    [source, target, target].map(async (environment, index) => {
       const name = index === 0 ? 'east' : 'target'
       const observer = {
         request: ({ method, code }: { method: string; code: string }) =>
@@ -163,11 +164,11 @@ async function openBench(
   )
   const stop = new AbortController()
   const building = withResolvers()
-  let built: { manager: Manager; heartbeat: Heartbeat } | undefined
+  let built: { metrics: Metrics; heartbeat: Heartbeat } | undefined
   const done = runDnslb(
     {
       target: clusters[1] as never,
-      source: { cluster: clusters[0] as never, id: 'east' },
+      source: { cluster: clusters[0] as never, id: 'east', target: clusters[2] as never },
       controllers: { endpoint: true, dns: true },
       identity: 'ring',
       defaults: { ttlSeconds: 60, onAllUnhealthy: 'ServeLast' },
@@ -184,7 +185,7 @@ async function openBench(
       clock,
       healthTimeoutMs: 120_000,
       startThread: proberInThisThread(20),
-      onManager(parts) {
+      onStart(parts) {
         built = parts
         building.resolve()
       },
@@ -198,7 +199,7 @@ async function openBench(
     for (const cluster of clusters) await cluster.close()
   })
   await Promise.race([building.promise, done])
-  if (built === undefined) throw new Error('there is no manager')
+  if (built === undefined) throw new Error('it did not start')
 
   const aws =
     moto === undefined

@@ -2,16 +2,7 @@
  * `seamark dnslb`: a drop-in for dnslb-controller-manager (docs/balance.md, "Moving from dnslb-controller-manager"). Endpoints
  * from a source cluster, load balancers in a target cluster, records at DNS providers, with the original's ownership records.
  */
-import {
-  type Cluster,
-  configFromText,
-  connect,
-  createLogger,
-  type Logger,
-  messageOf,
-  poll,
-  systemClock,
-} from '@seamark/kube'
+import { configFromText, connect, createLogger, type Logger, messageOf, poll, systemClock } from '@seamark/kube'
 import {
   createDnsMetrics,
   createMetricsRegistry,
@@ -142,25 +133,21 @@ async function run(settings: Run): Promise<void> {
   const clusters = await openClusters(io, flags, log)
   let server: AsyncDisposable | undefined
   try {
-    const onManager: NonNullable<Parameters<typeof runDnslb>[0]['onManager']> = ({ manager, heartbeat }) => {
-      if (dns !== undefined) createDnsMetrics(manager.metrics.registry, dns)
-      serve(settings, manager.metrics.registry, heartbeat).then(
-        (started) => (server = started),
-        (error: unknown) => log.error({ error: messageOf(error) }, 'the HTTP server cannot listen'),
-      )
+    const onStart: NonNullable<Parameters<typeof runDnslb>[0]['onStart']> = async ({ metrics, heartbeat }) => {
+      if (dns !== undefined) createDnsMetrics(metrics.registry, dns)
+      server = await serve(settings, metrics.registry, heartbeat)
     }
     const options = {
       controllers,
       fieldManager: FIELD_MANAGER,
       hasLeases: !flags.omitLease,
       healthTimeoutMs,
-      onManager,
+      onStart,
     }
     await runDnslb({ ...common, ...options, ...clusters }, signal).catch(fail)
   } finally {
     await server?.[Symbol.asyncDispose]()
-    await clusters.source?.cluster.close()
-    await clusters.target.close()
+    for (const cluster of [clusters.source?.cluster, clusters.source?.target, clusters.target]) await cluster?.close()
   }
 }
 
@@ -187,16 +174,14 @@ async function openClusters(
   io: Io,
   flags: DnslbFlags,
   log: Logger,
-): Promise<{ readonly target: Cluster; readonly source?: { readonly cluster: Cluster; readonly id: string } }> {
+): Promise<Pick<Parameters<typeof runDnslb>[0], 'target' | 'source'>> {
   const own = flags.kubeconfig === undefined ? {} : { kubeconfig: flags.kubeconfig }
   const options = { fieldManager: FIELD_MANAGER, log }
   if (flags.targetkube === '') return { target: await openCluster(io, own, options) }
   const text = await readFile(flags.targetkube, 'utf8').catch((error: unknown) => fail(error))
   const source = await openCluster(io, own, { ...options, name: flags.cluster })
-  return {
-    target: connect(configFromText(text), { ...options, name: 'target' }),
-    source: { cluster: source, id: flags.cluster },
-  }
+  const connectTarget = () => connect(configFromText(text), { ...options, name: 'target' })
+  return { target: connectTarget(), source: { cluster: source, id: flags.cluster, target: connectTarget() } }
 }
 
 /**
