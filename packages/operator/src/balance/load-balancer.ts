@@ -99,6 +99,7 @@ function invalid(message: string) {
 /**
  * How a host of this load balancer is probed: an endpoint's address or name, or the DNS name itself. Host header and TLS
  * server name are the DNS name, so that a virtual host answers as it does for users.
+ * @param addresses of the host, where they are known; else the prober looks them up
  */
 export function probeOf(
   object: Immutable<DNSLoadBalancer>,
@@ -106,6 +107,7 @@ export function probeOf(
   host: string,
   site: string,
   defaults: BalanceDefaults = BALANCE_DEFAULTS,
+  addresses?: readonly string[],
 ): ProbeTarget {
   const { healthPath, statusCode = 0, healthCheck = {} } = object.spec
   const path = healthPath === undefined || healthPath.startsWith('/') ? healthPath : `/${healthPath}`
@@ -114,6 +116,7 @@ export function probeOf(
   return probeTarget(
     {
       host,
+      ...(addresses !== undefined && { addresses }),
       hostHeader: healthCheck.host ?? name,
       expectedCodes: healthCheck.statusCodes ?? [statusCode === 0 ? 200 : statusCode],
       ...(path !== undefined && { path }),

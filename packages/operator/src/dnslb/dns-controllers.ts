@@ -8,6 +8,9 @@ import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import { DNSProvider } from '../api/dns-provider.ts'
 import { createBalanceMetrics } from '../balance/report/balance-metrics.ts'
 import { setUpLoadBalancers } from '../balance/load-balancer-controller.ts'
+import { createDnsClient } from '@seamark/dns'
+import { serversByRecords } from '../authority/name-servers.ts'
+import { createNameAnswers } from '../balance/name-answers.ts'
 import { addNameLookup, createNameLookup, type NameLookup } from '../balance/name-lookup.ts'
 import { setUpProviders } from '../balance/provider/provider-controller.ts'
 import { listClaimedNames, namesOf } from '../balance/provider/provider-publisher.ts'
@@ -40,22 +43,33 @@ export async function setUpDns(mgr: Manager, options: DnslbOptions, heartbeat: H
   const metrics = createBalanceMetrics(mgr.metrics.registry)
   const settled = new Set<string>()
   let lookup: NameLookup | undefined
+  let answers: NameLookup | undefined
+  const resolve = systemResolver(options.resolver)
+  const findServers = serversByRecords(options.resolver ?? '', () => clock.monotonic())
+  const client = createDnsClient({ tries: 2 })
   const monitor = setUpLoadBalancers(mgr, {
     defaults,
     metrics,
     publisher: writer.publisher,
     monitor: (onChange) => startMonitor(options, onChange),
-    lookup: (onChange) => (lookup = createNameLookup({ clock, resolve: systemResolver(options.resolver), onChange })),
+    lookup: (onChange) => (lookup = createNameLookup({ clock, resolve, onChange })),
+    answers: (onChange) => (answers = createNameAnswers({ clock, client, resolve, findServers, onChange })),
     onReconciled: (key, isSettled) => void (isSettled ? settled.add(key) : settled.delete(key)),
   })
   if (lookup !== undefined) addNameLookup(mgr, lookup)
+  if (answers !== undefined) addNameLookup(mgr, answers, 'balance-answers')
   addPasses(mgr, writer, { metrics, clock })
   addHeartbeat(mgr, heartbeat, 'dns')
   addSettled(mgr, settled, clock, () => {
     options.onSettled?.()
     if (options.isOnce) stop()
   })
-  return monitor
+  return {
+    async stop() {
+      await monitor.stop()
+      await client.close()
+    },
+  }
 }
 
 function addPasses(
@@ -80,7 +94,7 @@ function addPasses(
       await publisher.sweep('all', signal)
       // After the start every load balancer is decided anyway.
       if (lastMs !== undefined) wake()
-      const seconds = (ms: number): number => Math.floor(ms / 1_000)
+      const seconds = (ms: number): number => ms / 1_000
       metrics.passed(seconds(clock.monotonic() - startedMs), seconds(startedMs - (lastMs ?? startedMs)))
       lastMs = startedMs
       return undefined

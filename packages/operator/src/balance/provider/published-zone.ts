@@ -153,7 +153,8 @@ export function factFrom(name: string, view: ZoneView, target: Target, identity:
       sets.push({ name, type, ttl: set.ttl, values: set.values, ...(policy !== undefined && { policy }) })
   }
   const answersByPolicy = target.provider.capabilities.answersByPolicy === true
-  return { published: sets, provider: { state: 'ready' }, answersByPolicy } satisfies PublishedFact
+  const readFrom = target.provider.capabilities.readsServer === true ? 'server' : 'service'
+  return { published: sets, provider: { state: 'ready' }, answersByPolicy, readFrom } satisfies PublishedFact
 }
 
 function foreign(name: string, message: string, code: string): PublishedFact {

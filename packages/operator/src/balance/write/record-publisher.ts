@@ -21,6 +21,11 @@ export interface PublishedFact {
   /** A, AAAA and CNAME sets of the DNS name; undefined when they cannot be read. */
   readonly published: readonly BalancedSet[] | undefined
   readonly provider: ProviderFact
+  /**
+   * Where the sets were read: at a server that answers for the zone, at the interface of a DNS service, whose servers may not
+   * answer it yet, or in an object. @default object
+   */
+  readonly readFrom?: 'server' | 'service' | 'object'
   /** The name is in a zone of our own DNS server. @default false */
   readonly answersByPolicy?: boolean
 }
