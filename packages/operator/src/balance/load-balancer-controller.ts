@@ -42,7 +42,7 @@ export function setUpLoadBalancers(mgr: Manager, options: LoadBalancerController
     .triggers((mark) => {
       enqueue = mark
       const markAll = (): void => mark(mgr.cluster.informers.list(DNSLoadBalancer).map(keyOf))
-      const unsubscribe = options.publisher?.subscribe?.(markAll)
+      const unsubscribe = options.publisher?.subscribe?.((keys) => (keys === undefined ? markAll() : mark(keys)))
       const unsubscribeGuard = options.secondWriter?.subscribe((sources) => mark(loadBalancersOf(sources)))
       return () => {
         enqueue = () => undefined

@@ -147,7 +147,7 @@ export class LoadBalancerReconciler {
     if (records.kind === 'hold' || !records.isChange || !('settings' in read)) return report(whenApplied)
     const { sets, cnames } = records.kind === 'publish' ? records : { sets: [], cnames: [] }
     try {
-      const request = { loadBalancer: object, settings: read.settings, sets, cnames }
+      const request = { loadBalancer: object, settings: read.settings, sets, cnames, reason: decision.reason }
       const outcome = await this.#publisher.publish(request, ctx)
       // A dry run reports no change of records.
       if (outcome === 'skipped') return undefined

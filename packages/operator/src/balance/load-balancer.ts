@@ -32,6 +32,8 @@ export interface BalanceDefaults {
   readonly onAllUnhealthy: OnAllUnhealthy
   /** Interval of probes where the health check gives neither an interval nor a profile. @default that of the profile */
   readonly intervalMs?: number
+  /** Most redirects that a health check follows, whatever the load balancer says. @default no limit of its own */
+  readonly maxRedirects?: number
 }
 
 /** TTL of INV-18. */
@@ -127,11 +129,16 @@ export function probeOf(
       ...(healthCheck.bodyContains !== undefined && { bodyContains: healthCheck.bodyContains }),
       ...(healthCheck.headers !== undefined && { headers: healthCheck.headers }),
       ...(healthCheck.verifyTLS !== undefined && { verifyTls: healthCheck.verifyTLS }),
-      ...(healthCheck.maxRedirects !== undefined && { maxRedirects: healthCheck.maxRedirects }),
+      ...redirectsOf(healthCheck.maxRedirects, defaults.maxRedirects),
     },
     policyOf(healthCheck, defaults),
     site,
   )
+}
+
+function redirectsOf(wanted: number | undefined, limit: number | undefined): { readonly maxRedirects?: number } {
+  const given = [wanted, limit].filter((count) => count !== undefined)
+  return given.length === 0 ? {} : { maxRedirects: Math.min(...given) }
 }
 
 /** Shorter settings would let one tenant occupy the prober. */

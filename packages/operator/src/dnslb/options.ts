@@ -44,6 +44,10 @@ export interface DnslbOptions extends BalancingOptions {
   /** `--providers`: types to create from the environment, and whether DNSProvider objects count. */
   readonly providers: { readonly isDynamic: boolean; readonly staticTypes: readonly string[] }
   readonly hasLeases: boolean
+  /** `--provider-namespaces`: namespaces of DNSProviders; empty: all. @default all */
+  readonly providerNamespaces?: readonly string[]
+  /** `--secret-namespaces`: namespaces of the Secrets of DNSProviders; empty: all. @default all */
+  readonly secretNamespaces?: readonly string[]
   readonly fieldManager: string
   readonly healthTimeoutMs: number
   /** Called first of all: probes and metrics are answered while leases are waited for. */

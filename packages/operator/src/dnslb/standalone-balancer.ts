@@ -96,8 +96,10 @@ export async function createBalancer(options: StandaloneOptions, current: () => 
     if (records.kind !== 'hold' && records.isChange) {
       const { sets, cnames } = records.kind === 'publish' ? records : { sets: [], cnames: [] }
       try {
-        await publisher.publish({ loadBalancer, settings, sets, cnames }, context(signal))
-        if (!options.isDryRun) changes.add(key, clock.now())
+        const request = { loadBalancer, settings, sets, cnames, reason: decision.reason }
+        const outcome = await publisher.publish(request, context(signal))
+        if (typeof outcome === 'object') report = decision.whenRejected(outcome.finding.message, 'SecondWriter')
+        else if (!options.isDryRun) changes.add(key, clock.now())
         answers.touch(settings.recordName)
       } catch (error) {
         report = decision.whenRejected(messageOf(error))
