@@ -138,6 +138,8 @@ async function openBench(
   await applyExample(source.client, EXAMPLE, ({ kind, metadata }) => !isBindingOf('target', kind, metadata.name))
   await applyExample(target.client, EXAMPLE, ({ kind, metadata }) => !isBindingOf('source', kind, metadata.name))
   for (const { client } of [source, target]) for (const name of [WEB, 'other']) await createNamespace(client, name)
+  // The bench runs without --secret-namespaces: its Secrets are beside the DNSProviders.
+  await grantSecrets(target.client)
   const lines: string[] = []
   const log = createLogger({ level: 'info', destination: { write: (line: string) => void lines.push(line) } })
   let offsetMs = 0
@@ -323,4 +325,28 @@ function withResolvers(): { readonly promise: Promise<void>; readonly resolve: (
   let resolve = (): void => undefined
   const promise = new Promise<void>((settle) => (resolve = settle))
   return { promise, resolve: () => resolve() }
+}
+
+const rbac = (kind: string, plural: string) => ({
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  kind,
+  plural,
+  namespaced: true,
+})
+
+/** What the example grants in `garden` only. */
+async function grantSecrets(client: Client): Promise<void> {
+  const metadata = { namespace: WEB, name: 'dnslb-secrets' }
+  const role = {
+    metadata,
+    rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list', 'watch', 'patch'] }],
+  }
+  const binding = {
+    metadata,
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: metadata.name },
+    subjects: [{ kind: 'ServiceAccount', namespace: 'garden', name: ACCOUNT.split(':').at(-1) }],
+  }
+  await client.apply(rbac('Role', 'roles'), role, { force: true })
+  await client.apply(rbac('RoleBinding', 'rolebindings'), binding, { force: true })
 }

@@ -23,9 +23,12 @@ import {
   checkFlags,
   type DnslbFlags,
   readControllers,
+  readList,
+  readListen,
   readLogLevel,
   readNumber,
   readProviders,
+  readRanges,
 } from './dnslb-flags.ts'
 import { startDnslbServer } from './dnslb-server.ts'
 import { openCluster } from '../../flags/kube-flags.ts'
@@ -51,7 +54,7 @@ export function build(io: Io): Command {
       intervalSeconds: readNumber('interval', flags.interval, limits),
       ttlSeconds: readNumber('ttl', flags.ttl, limits),
       durationSeconds: readNumber('duration', flags.duration, { min: 0, max: 2 ** 31 }),
-      port: readNumber('port', flags.port, { min: 0, max: 65_535 }),
+      listen: readListen(flags.port),
     }
     const types = createProviderTypes()
     if (flags.pluginDir !== '')
@@ -94,7 +97,7 @@ interface Run {
   readonly controllers: ReturnType<typeof readControllers>
   readonly intervalSeconds: number
   readonly ttlSeconds: number
-  readonly port: number
+  readonly listen: string | undefined
 }
 
 async function run(settings: Run): Promise<void> {
@@ -105,13 +108,18 @@ async function run(settings: Run): Promise<void> {
   const healthTimeoutMs = (2 * intervalSeconds + 120) * 1_000
   const common = {
     identity: flags.identity,
-    defaults: { ttlSeconds, onAllUnhealthy: flags.onAllUnhealthy, intervalMs: intervalSeconds * 1_000 },
+    defaults: {
+      ttlSeconds,
+      onAllUnhealthy: flags.onAllUnhealthy,
+      intervalMs: intervalSeconds * 1_000,
+      ...(!flags.redirects && { maxRedirects: 0 }),
+    },
     providers,
     types,
     env: io.env,
     isOnce: flags.once,
     isDryRun: flags.dryRun,
-    guard: { allowLoopback: flags.allowLoopbackTargets },
+    guard: { allowLoopback: flags.allowLoopbackTargets, deny: readRanges(flags.denyAddresses) },
     resolver: flags.resolver,
     clock: systemClock,
     log,
@@ -141,6 +149,8 @@ async function run(settings: Run): Promise<void> {
       controllers,
       fieldManager: FIELD_MANAGER,
       hasLeases: !flags.omitLease,
+      providerNamespaces: readList(flags.providerNamespaces),
+      secretNamespaces: readList(flags.secretNamespaces),
       healthTimeoutMs,
       onStart,
     }
@@ -156,17 +166,17 @@ function fail(error: unknown): never {
 }
 
 async function serve(
-  { io, port, flags }: Run,
+  { io, listen }: Run,
   registry: { metrics(): Promise<string> },
   heartbeat: Heartbeat,
 ): Promise<AsyncDisposable> {
-  if (flags.port === '0') return { [Symbol.asyncDispose]: async () => undefined }
+  if (listen === undefined) return { [Symbol.asyncDispose]: async () => undefined }
   const server = await startDnslbServer({
-    port,
+    listen,
     health: () => heartbeat.read(),
     metrics: async () => registry.metrics(),
   })
-  io.stdout.write(`ready 127.0.0.1:${server.port}\n`)
+  io.stdout.write(`ready ${server.address}\n`)
   return { [Symbol.asyncDispose]: async () => server.close() }
 }
 
