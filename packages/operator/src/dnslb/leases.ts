@@ -94,7 +94,7 @@ export function createLeases(client: Client, { onChange, log, ...deps }: LeasesD
       const lost = keep(map)
       await Promise.race([lease.acquire(stop.signal), lost])
       if (stop.signal.aborted) return
-      keep(lease)
+      void keep(lease)
       report()
     },
     async hold(signal) {

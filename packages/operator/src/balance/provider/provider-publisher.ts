@@ -17,7 +17,6 @@ import { POLICY_SET_TYPE } from '../../rrset/answer-policy.ts'
 import { isWithin, type RRset, sortedUnique } from '../../rrset/rrset.ts'
 import type { BalancedSet } from '../decide/answer-shares.ts'
 import { type BalanceDefaults, type BalancerSettings, readLoadBalancer } from '../load-balancer.ts'
-import { warning } from '../../finding.ts'
 import { IdentityGuard } from './identity-guard.ts'
 import type { ProviderRegistry, RegisteredProvider } from './provider-registry.ts'
 import {
@@ -49,7 +48,7 @@ export interface ProviderPublisherOptions {
 }
 
 /** `servers`: only zones whose server is read directly, which costs little. */
-export type SweepScope = 'all' | 'servers' | ReadonlySet<string>
+type SweepScope = 'all' | 'servers' | ReadonlySet<string>
 
 export interface ProviderPublisher extends RecordPublisher {
   /** Removes owned records whose name no load balancer has, and reports those of load balancers that somebody else changed. */
@@ -149,7 +148,7 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
       if (stopped !== undefined) {
         const message = undoneMessage(recordName, choice.provider.name, identity)
         if (stopped.isNew) log.warn({ name: recordName, provider: choice.provider.name }, message)
-        return { finding: warning('SecondWriter', message), afterMs: stopped.afterMs }
+        return { finding: { reason: 'SecondWriter', severity: 'Warning', message }, afterMs: stopped.afterMs }
       }
       const forgetRead = (): void => {
         reads.delete(recordName)
