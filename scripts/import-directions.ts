@@ -77,7 +77,7 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
     layers: [
       'reasons.ts duration.ts',
       'finding.ts metrics.ts',
-      'api clusters rrset health',
+      'api authority clusters rrset health',
       'hosts',
       'providers process',
       'safety',
@@ -89,11 +89,12 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
       'app',
     ],
     only: {
+      authority: '',
       health: '',
       rrset: 'reasons.ts',
       providers: 'api rrset',
       hosts: 'api',
-      balance: 'reasons.ts api hosts rrset health providers process safety',
+      balance: 'reasons.ts api authority hosts rrset health providers process safety',
     },
     // Load balancers whose records go to a DNS provider are written by the engine of records.
     exceptions: [['balance/provider', 'records']],

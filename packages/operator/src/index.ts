@@ -119,6 +119,7 @@ export {
   type Comparison as ServerComparison,
   type ServerAnswer,
 } from './records/sync/authoritative.ts'
+export { type FindServers, lookUpServers } from './authority/name-servers.ts'
 export { ProviderConfig } from './providers/config.ts'
 export { RecordsConfig } from './records/config.ts'
 export {

@@ -103,6 +103,8 @@ export const REASONS = {
   // balance: what became of a load balancer and its endpoints
   AllUnhealthy: 'no endpoint of the load balancer is healthy; onAllUnhealthy decides what is published',
   ChangeRateLimited: 'the records of the name changed too often within a minute; the next change waits',
+  LoadBalancerDeleted: 'no load balancer has the name any more; its records are removed',
+  ProviderDeleted: 'the DNSProvider is being deleted; the records that it manages are removed',
   EndpointDraining: 'the endpoint drains or has weight 0, and another one can serve',
   EndpointExpired: 'the endpoint was not renewed within its validity',
   EndpointInvalid: 'the endpoint has neither a usable address nor a usable host name',

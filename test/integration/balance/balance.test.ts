@@ -26,6 +26,7 @@ const NO_NAMES = {
   addressesOf: () => undefined,
   refresh: async () => undefined,
   subscribe: () => () => undefined,
+  touch: () => undefined,
 }
 
 /** Every target has the verdict that the test sets. */

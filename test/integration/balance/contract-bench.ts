@@ -10,7 +10,7 @@ import {
   configFromText,
   createLogger,
   Event,
-  type Manager,
+  type Metrics,
   Secret,
   Service,
   systemClock,
@@ -69,7 +69,7 @@ export interface Bench extends AsyncDisposable {
   readonly backends: Backends
   /** Present where the emulator is found. */
   readonly aws: { values(name: string, type: string): Promise<readonly string[] | undefined> } | undefined
-  readonly manager: Manager
+  readonly metrics: Metrics
   readonly heartbeat: Heartbeat
   readonly log: readonly string[]
   /** Writes to BIND what another program would write. */
@@ -138,6 +138,8 @@ async function openBench(
   await applyExample(source.client, EXAMPLE, ({ kind, metadata }) => !isBindingOf('target', kind, metadata.name))
   await applyExample(target.client, EXAMPLE, ({ kind, metadata }) => !isBindingOf('source', kind, metadata.name))
   for (const { client } of [source, target]) for (const name of [WEB, 'other']) await createNamespace(client, name)
+  // The bench runs without --secret-namespaces: its Secrets are beside the DNSProviders.
+  await grantSecrets(target.client)
   const lines: string[] = []
   const log = createLogger({ level: 'info', destination: { write: (line: string) => void lines.push(line) } })
   let offsetMs = 0
@@ -147,7 +149,8 @@ async function openBench(
   const fieldManager = 'seamark-dnslb'
   const forbidden: string[] = []
   const clusters = await Promise.all(
-    [source, target].map(async (environment, index) => {
+    // The target cluster twice: once for its own controllers, once for the endpoints of the source cluster.
+    [source, target, target].map(async (environment, index) => {
       const name = index === 0 ? 'east' : 'target'
       const observer = {
         request: ({ method, code }: { method: string; code: string }) =>
@@ -163,11 +166,11 @@ async function openBench(
   )
   const stop = new AbortController()
   const building = withResolvers()
-  let built: { manager: Manager; heartbeat: Heartbeat } | undefined
+  let built: { metrics: Metrics; heartbeat: Heartbeat } | undefined
   const done = runDnslb(
     {
       target: clusters[1] as never,
-      source: { cluster: clusters[0] as never, id: 'east' },
+      source: { cluster: clusters[0] as never, id: 'east', target: clusters[2] as never },
       controllers: { endpoint: true, dns: true },
       identity: 'ring',
       defaults: { ttlSeconds: 60, onAllUnhealthy: 'ServeLast' },
@@ -184,7 +187,7 @@ async function openBench(
       clock,
       healthTimeoutMs: 120_000,
       startThread: proberInThisThread(20),
-      onManager(parts) {
+      onStart(parts) {
         built = parts
         building.resolve()
       },
@@ -198,7 +201,7 @@ async function openBench(
     for (const cluster of clusters) await cluster.close()
   })
   await Promise.race([building.promise, done])
-  if (built === undefined) throw new Error('there is no manager')
+  if (built === undefined) throw new Error('it did not start')
 
   const aws =
     moto === undefined
@@ -322,4 +325,28 @@ function withResolvers(): { readonly promise: Promise<void>; readonly resolve: (
   let resolve = (): void => undefined
   const promise = new Promise<void>((settle) => (resolve = settle))
   return { promise, resolve: () => resolve() }
+}
+
+const rbac = (kind: string, plural: string) => ({
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  kind,
+  plural,
+  namespaced: true,
+})
+
+/** What the example grants in `garden` only. */
+async function grantSecrets(client: Client): Promise<void> {
+  const metadata = { namespace: WEB, name: 'dnslb-secrets' }
+  const role = {
+    metadata,
+    rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list', 'watch', 'patch'] }],
+  }
+  const binding = {
+    metadata,
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: metadata.name },
+    subjects: [{ kind: 'ServiceAccount', namespace: 'garden', name: ACCOUNT.split(':').at(-1) }],
+  }
+  await client.apply(rbac('Role', 'roles'), role, { force: true })
+  await client.apply(rbac('RoleBinding', 'rolebindings'), binding, { force: true })
 }

@@ -250,7 +250,7 @@ const rows: readonly Row[] = [
       await bench.balancer('bye')
       await bench.endpoint('bye-a', 'bye', { ipaddress: ONE })
       await expect.poll(async () => bench.answer(name('bye')), POLL_OPTIONS).toBe(ONE)
-      const metrics = async () => bench.manager.metrics.registry.metrics()
+      const metrics = async () => bench.metrics.registry.metrics()
       await expect
         .poll(metrics, POLL_OPTIONS)
         .toContain('endpoint_active{loadbalancer="web/bye",endpoint="web/bye-a"} 1')
@@ -575,7 +575,7 @@ const rows: readonly Row[] = [
               .map((line) => line.split(':')[0]),
           POLL_OPTIONS,
         )
-        .toEqual(['endpoint', 'provider', 'dns', ''])
+        .toEqual(['dns', 'endpoint', 'provider', ''])
       expect(heartbeat.read().isHealthy).toBe(true)
     },
   },

@@ -2,8 +2,6 @@
  * `seamark dnslb` as a process: a Service of a source cluster becomes an endpoint in a target cluster, a DNSProvider names a
  * BIND by TSIG, and the answers follow the backends. Leases, metrics, clean-up and the standalone form.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,8 +13,8 @@ import { freePort, type Key, type Peer, startBind } from '../dns/peers.ts'
 import { createNamespace, type TestEnvironment, environmentKinds } from '../publish/test-environment.ts'
 import { buildBundle } from '../records/manager-process.ts'
 import { ask, type Backends, expectAnswer, POLL_OPTIONS, startBackends } from './backends.ts'
+import { type DnslbProcess, startDnslb as startProcess } from './dnslb-process.ts'
 
-const root = join(import.meta.dirname, '../../..')
 const ZONE = 'example.test.'
 const NAME = 'shop.example.test'
 const [EAST, WEST] = ['127.0.0.2', '127.0.0.3']
@@ -59,40 +57,10 @@ afterEach(async () => {
 
 beforeAll(() => buildBundle(), 120_000)
 
-interface Program {
-  readonly child: ChildProcess
-  log(): string
-  /** Resolves with the exit code. */
-  readonly ended: Promise<number | null>
-  stop(): Promise<number | null>
-}
-
-function startDnslb(argv: readonly string[], env: Readonly<Record<string, string>> = {}): Program {
-  const child = spawn(
-    process.execPath,
-    [join(root, 'dist/seamark.mjs'), 'dnslb', '--allow-loopback-targets', ...argv],
-    {
-      env: { PATH: process.env['PATH'] ?? '', ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  )
-  let text = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += String(chunk)))
-  // Not 'exit': what it printed last may come after that.
-  const ended = once(child, 'close').then(([code]) => code as number | null)
-  cleanups.push(async () => {
-    child.kill('SIGKILL')
-    await ended
-  })
-  return {
-    child,
-    log: () => text,
-    ended,
-    async stop() {
-      child.kill('SIGTERM')
-      return ended
-    },
-  }
+function startDnslb(argv: readonly string[], env: Readonly<Record<string, string>> = {}): DnslbProcess {
+  const program = startProcess(argv, env)
+  cleanups.push(async () => program.kill())
+  return program
 }
 
 async function folderWith(files: Readonly<Record<string, string>>): Promise<string> {
@@ -203,7 +171,7 @@ describe.each(environmentKinds)('dnslb with two clusters on $name', ({ isMissing
         .poll(metrics, POLL_OPTIONS)
         .toMatch(/endpoint_hosts\{loadbalancer="web\/shop",endpoint="[^"]+",host="127.0.0.2"\} 0/)
       const health = await fetch(`http://127.0.0.1:${port}/healthz`)
-      expect([health.status, (await health.text()).split(':')[0]]).toEqual([200, 'endpoint'])
+      expect([health.status, (await health.text()).split(':')[0]]).toEqual([200, 'dns'])
 
       // The leases of both kinds are held in both clusters.
       for (const { client } of [source, target]) {

@@ -4,9 +4,9 @@
  * Place in the flow: the manager runs one election; controllers start when it is won. Every write of a controller first
  * calls `fence.check()`.
  *
- * Flow: try every `retryPeriodMs` (jittered) to acquire the Lease: it is free, or its record has not changed for its
- * whole duration *as observed locally*, so clocks of two machines are never compared. The leader renews every
- * `retryPeriodMs`.
+ * Flow: try every `candidatePeriodMs` (jittered), and at the moment when its duration is over, to acquire the Lease: it is
+ * free, or its record has not changed for its whole duration *as observed locally*, so clocks of two machines are never
+ * compared. The leader renews every `retryPeriodMs`.
  * Guarantees: at most one leader. Leadership is measured on the monotonic clock from *before* the last successful
  * renewal was sent; `renewDeadlineMs` later the fence is closed by comparing times only, so a process that was stalled
  * for longer finds it closed before any of its timers has run. Other candidates wait `durationMs`, which is longer.
@@ -34,6 +34,11 @@ export interface LeaseOptions {
   renewDeadlineMs?: number
   /** @default 2_000 */
   retryPeriodMs?: number
+  /**
+   * Shortest time between two reads of a Lease that another process holds, ms; the longest is 2.2 times as long. The Lease is
+   * taken over up to the longest after its duration. @default `retryPeriodMs`
+   */
+  candidatePeriodMs?: number
 }
 
 export interface Election {
@@ -43,6 +48,11 @@ export interface Election {
   readonly holder: string | undefined
   /** Resolves when the Lease is acquired, or when the signal aborts: callers check `isLeading`. */
   acquire(signal: AbortSignal): Promise<void>
+  /**
+   * Reads the Lease without acquiring it, until the signal aborts: an `acquire` after that need not observe for the whole
+   * duration again that the holder does not renew it.
+   */
+  follow(signal: AbortSignal): Promise<void>
   /** Renews until the signal aborts (then it resolves) or leadership is lost (then it rejects). Call after `acquire`. */
   hold(signal: AbortSignal): Promise<void>
   /**
@@ -60,6 +70,8 @@ export interface ElectionDeps {
   /** In [0, 1). @default Math.random */
   random?: () => number
   onChange?: (isLeading: boolean) => void
+  /** `acquire` waits because another process holds the Lease: called at the first attempt, and when the holder changes. */
+  onWait?: (holder: string) => void
 }
 
 /** As in client-go: retries are spread over 1 to 2.2 periods. */
@@ -67,7 +79,8 @@ const JITTER = 1.2
 
 export function createElection(options: LeaseOptions, deps: ElectionDeps): Election {
   const { durationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options
-  const { client, log, identity, clock = systemClock, random = Math.random, onChange } = deps
+  const { candidatePeriodMs = retryPeriodMs } = options
+  const { client, log, identity, clock = systemClock, random = Math.random, onChange, onWait } = deps
   if (!(durationMs > renewDeadlineMs && renewDeadlineMs > retryPeriodMs * JITTER && retryPeriodMs > 0)) {
     const given = `${durationMs} / ${renewDeadlineMs} / ${retryPeriodMs} ms`
     throw new KubeError(
@@ -85,6 +98,8 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
   /** Monotonic time before the last successful renewal was sent; undefined before the first. */
   let renewedAt: number | undefined
   let isLost = false
+  /** The holder that `onWait` was called with. */
+  let waitedFor: string | undefined
 
   const isLeading = () => {
     return !isLost && renewedAt !== undefined && clock.monotonic() - renewedAt < renewDeadlineMs
@@ -97,11 +112,15 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
     isCurrent = true
   }
 
-  /** Whether the Lease is free or its holder has not renewed it for its duration. */
-  function mayAcquire({ lease: { spec }, since }: { lease: Lease; since: number }): boolean {
+  /** When the Lease is free: now, or once its holder has not renewed it for its duration. */
+  function freeInMs({ lease: { spec }, since }: { lease: Lease; since: number }): number {
     const holder = spec?.holderIdentity ?? ''
-    if (holder === '' || holder === identity) return true
-    return clock.monotonic() - since >= (spec?.leaseDurationSeconds ?? durationMs / 1_000) * 1_000
+    if (holder === '' || holder === identity) return 0
+    return Math.max(0, since + (spec?.leaseDurationSeconds ?? durationMs / 1_000) * 1_000 - clock.monotonic())
+  }
+
+  function mayAcquire(observed: { lease: Lease; since: number }): boolean {
+    return freeInMs(observed) === 0
   }
 
   /** One attempt, as leader or candidate. True if this process holds the Lease, measured from before the request. */
@@ -144,9 +163,32 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
     }
   }
 
-  async function tryOnce(signal: AbortSignal): Promise<boolean> {
+  async function look(signal: AbortSignal): Promise<boolean> {
+    const found = await client.find(Lease, key, { signal, lane: 'lease' })
+    if (found === undefined) seen = undefined
+    else observe(found)
+    isCurrent = false
+    return false
+  }
+
+  /** Until the next attempt of a candidate: at the latest when the Lease is free. */
+  function candidateMs(): number {
+    const spread = 1 + random() * JITTER
+    // Nothing is known of the holder after a failed attempt, and a free Lease was lost to another candidate.
+    const freeMs = seen === undefined ? 0 : freeInMs(seen)
+    return freeMs > 0 ? Math.min(candidatePeriodMs * spread, freeMs) : retryPeriodMs * spread
+  }
+
+  function reportWait(): void {
+    const holder = seen === undefined || mayAcquire(seen) ? undefined : seen.lease.spec?.holderIdentity
+    if (holder === undefined || holder === waitedFor) return
+    waitedFor = holder
+    onWait?.(holder)
+  }
+
+  async function tryOnce(signal: AbortSignal, run = attempt): Promise<boolean> {
     try {
-      return await withDeadline(clock, attemptMs, signal, attempt)
+      return await withDeadline(clock, attemptMs, signal, run)
     } catch (error) {
       if (!signal.aborted) log.warn({ lease: key, error: messageOf(error) }, 'lease attempt failed')
       return false
@@ -169,11 +211,19 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
     async acquire(signal) {
       while (!signal.aborted) {
         if (await tryOnce(signal)) {
+          waitedFor = undefined
           log.info({ lease: key, identity }, 'leading')
           onChange?.(true)
           return
         }
-        await sleep(clock, retryPeriodMs * (1 + random() * JITTER), signal)
+        if (!signal.aborted) reportWait()
+        await sleep(clock, candidateMs(), signal)
+      }
+    },
+    async follow(signal) {
+      while (!signal.aborted) {
+        await tryOnce(signal, look)
+        await sleep(clock, candidatePeriodMs * (1 + random() * JITTER), signal)
       }
     },
     async hold(signal) {

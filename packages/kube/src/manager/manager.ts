@@ -77,6 +77,8 @@ export interface ManagerOptions {
   webhooks?: { listen: string; certificate: SelfIssuedOptions | CertificateFiles | CertificatePair }
   /** client-go's histograms of every request, in addition to `rest_client_requests_total`. @default false */
   clientHistograms?: boolean
+  /** Those of another manager of this process, so that one registry has both. @default its own */
+  sharedMetrics?: Metrics
   log?: Logger
   /** Time for the whole stop. @default 30s */
   grace?: Duration
@@ -150,7 +152,7 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
   const log = options.log ?? createLogger()
   // Imported here, so that programs that use only the client do not load prom-client.
   const { createMetrics } = await import('../metrics.ts')
-  const metrics = createMetrics({ clientHistograms: options.clientHistograms ?? false })
+  const metrics = options.sharedMetrics ?? createMetrics({ clientHistograms: options.clientHistograms ?? false })
   const connectTo = (config: ClusterConfig, name?: string) => {
     return connect(config, {
       fieldManager,

@@ -51,6 +51,7 @@ const NO_NAMES = {
   addressesOf: () => undefined,
   refresh: async () => undefined,
   subscribe: () => () => undefined,
+  touch: () => undefined,
 }
 
 interface Fixture {

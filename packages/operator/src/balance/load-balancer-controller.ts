@@ -23,10 +23,15 @@ export function setUpLoadBalancers(mgr: Manager, options: LoadBalancerController
   let enqueue: (keys: readonly string[]) => void = () => undefined
   const onChange = (keys: readonly string[]): void => enqueue(keys)
   const monitor = options.monitor(onChange)
-  const reconciler = new LoadBalancerReconciler(options, monitor, options.lookup(onChange), {
-    byName: mgr.index(DNSLoadBalancer, 'dnsName', (object) => namesOf(object, options.defaults)),
-    byBalancer: mgr.index(DNSLoadBalancerEndpoint, 'loadbalancer', (object) => [balancerKey(object)]),
-  })
+  const reconciler = new LoadBalancerReconciler(
+    options,
+    monitor,
+    { names: options.lookup(onChange), answers: options.answers?.(onChange) },
+    {
+      byName: mgr.index(DNSLoadBalancer, 'dnsName', (object) => namesOf(object, options.defaults)),
+      byBalancer: mgr.index(DNSLoadBalancerEndpoint, 'loadbalancer', (object) => [balancerKey(object)]),
+    },
+  )
   const builder = mgr
     .controller('balance', DNSLoadBalancer, { concurrency: CONCURRENCY })
     .watches(DNSLoadBalancerEndpoint, (endpoint) => [balancerKey(endpoint)])
@@ -37,7 +42,7 @@ export function setUpLoadBalancers(mgr: Manager, options: LoadBalancerController
     .triggers((mark) => {
       enqueue = mark
       const markAll = (): void => mark(mgr.cluster.informers.list(DNSLoadBalancer).map(keyOf))
-      const unsubscribe = options.publisher?.subscribe?.(markAll)
+      const unsubscribe = options.publisher?.subscribe?.((keys) => (keys === undefined ? markAll() : mark(keys)))
       const unsubscribeGuard = options.secondWriter?.subscribe((sources) => mark(loadBalancersOf(sources)))
       return () => {
         enqueue = () => undefined

@@ -12,6 +12,8 @@ export interface LoadBalancerControllerOptions {
   readonly monitor: (onChange: (keys: readonly string[]) => void) => HealthMonitor
   /** Addresses of host names; `onChange` gets the keys of load balancers whose targets have other addresses now. */
   readonly lookup: (onChange: (keys: readonly string[]) => void) => NameLookup
+  /** What the zones answer for the DNS names; for a publisher that reads zones. @default none */
+  readonly answers?: (onChange: (keys: readonly string[]) => void) => NameLookup
   /** Zones of our own DNS server, for the default publisher. @default none */
   readonly ownZones?: readonly string[]
   /** @default a DNSEndpoint that the load balancer owns */

@@ -16,6 +16,7 @@ import { targetOf } from './decide/endpoints.ts'
 import { type ReadBalancer, readLoadBalancer } from './load-balancer.ts'
 import type { LoadBalancerControllerOptions } from './load-balancer-options.ts'
 import { LoadBalancerReporter } from './report/load-balancer-report.ts'
+import { aliasesIn, nameAddresses } from './name-answers.ts'
 import type { NameLookup } from './name-lookup.ts'
 import { deleteOrphanedEndpoints } from './orphaned-endpoints.ts'
 import { NAME_ID, probeTargetsOf } from './probe-targets.ts'
@@ -42,6 +43,7 @@ export class LoadBalancerReconciler {
   readonly #options: LoadBalancerControllerOptions
   readonly #monitor: HealthMonitor
   readonly #lookup: NameLookup
+  readonly #answers: NameLookup | undefined
   readonly #publisher: RecordPublisher
   readonly #reporter: LoadBalancerReporter
   readonly #changes = new RecentChanges()
@@ -50,12 +52,13 @@ export class LoadBalancerReconciler {
   constructor(
     options: LoadBalancerControllerOptions,
     monitor: HealthMonitor,
-    lookup: NameLookup,
+    lookups: { readonly names: NameLookup; readonly answers: NameLookup | undefined },
     indexes: BalanceIndexes,
   ) {
     this.#options = options
     this.#monitor = monitor
-    this.#lookup = lookup
+    this.#lookup = lookups.names
+    this.#answers = lookups.answers
     this.#publisher =
       options.publisher ?? dnsEndpointPublisher({ ownZones: options.ownZones, guard: options.secondWriter })
     this.#reporter = new LoadBalancerReporter(options.metrics, options.secondWriter)
@@ -67,6 +70,7 @@ export class LoadBalancerReconciler {
   async forget(key: string, ctx: Context): Promise<Next> {
     this.#monitor.setTargets(key, new Map())
     this.#lookup.setNames(key, [])
+    this.#answers?.setNames(key, [])
     this.#reporter.forget(key)
     this.#changes.forget(key)
     const endpoints = ctx.by(this.#byBalancer, key)
@@ -85,9 +89,9 @@ export class LoadBalancerReconciler {
     const { defaults, onReconciled } = this.#options
     const endpoints = ctx.by(this.#byBalancer, ctx.key)
     const read = readLoadBalancer(object, defaults)
-    this.#monitor.setTargets(ctx.key, probeTargetsOf(object, endpoints, defaults))
-    this.#lookup.setNames(ctx.key, hostNamesOf(endpoints))
     const fact = 'settings' in read ? await this.#publisher.observe(object, read.settings, ctx) : NOTHING_PUBLISHED
+    this.#lookup.setNames(ctx.key, [...hostNamesOf(endpoints), ...aliasesIn(fact)])
+    this.#monitor.setTargets(ctx.key, probeTargetsOf(object, endpoints, defaults, this.#addressesOf(read, fact, ctx)))
     const decision = decide({
       nowMs: ctx.clock.now(),
       startedMs: this.#startedMs,
@@ -115,6 +119,14 @@ export class LoadBalancerReconciler {
     return againMs === Infinity ? undefined : requeue(Math.max(MIN_REQUEUE_MS, againMs))
   }
 
+  /** Of the DNS name, as its zone answers. */
+  #addressesOf(read: ReadBalancer, fact: PublishedFact, ctx: Context): readonly string[] | undefined {
+    if (!('settings' in read)) return undefined
+    const { recordName } = read.settings
+    this.#answers?.setNames(ctx.key, fact.readFrom === 'service' ? [recordName] : [])
+    return nameAddresses(fact, this.#answers?.addressesOf(recordName), (name) => this.#lookup.addressesOf(name))
+  }
+
   #holderOf(read: ReadBalancer, ctx: Context): string | undefined {
     if (!('settings' in read)) return undefined
     const { recordName } = read.settings
@@ -135,7 +147,7 @@ export class LoadBalancerReconciler {
     if (records.kind === 'hold' || !records.isChange || !('settings' in read)) return report(whenApplied)
     const { sets, cnames } = records.kind === 'publish' ? records : { sets: [], cnames: [] }
     try {
-      const request = { loadBalancer: object, settings: read.settings, sets, cnames }
+      const request = { loadBalancer: object, settings: read.settings, sets, cnames, reason: decision.reason }
       const outcome = await this.#publisher.publish(request, ctx)
       // A dry run reports no change of records.
       if (outcome === 'skipped') return undefined
@@ -151,6 +163,7 @@ export class LoadBalancerReconciler {
       throw error
     }
     this.#changes.add(ctx.key, ctx.clock.now())
+    this.#answers?.touch(read.settings.recordName)
     return report(whenApplied)
   }
 }

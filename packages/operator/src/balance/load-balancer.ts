@@ -32,6 +32,8 @@ export interface BalanceDefaults {
   readonly onAllUnhealthy: OnAllUnhealthy
   /** Interval of probes where the health check gives neither an interval nor a profile. @default that of the profile */
   readonly intervalMs?: number
+  /** Most redirects that a health check follows, whatever the load balancer says. @default no limit of its own */
+  readonly maxRedirects?: number
 }
 
 /** TTL of INV-18. */
@@ -99,6 +101,7 @@ function invalid(message: string) {
 /**
  * How a host of this load balancer is probed: an endpoint's address or name, or the DNS name itself. Host header and TLS
  * server name are the DNS name, so that a virtual host answers as it does for users.
+ * @param addresses of the host, where they are known; else the prober looks them up
  */
 export function probeOf(
   object: Immutable<DNSLoadBalancer>,
@@ -106,6 +109,7 @@ export function probeOf(
   host: string,
   site: string,
   defaults: BalanceDefaults = BALANCE_DEFAULTS,
+  addresses?: readonly string[],
 ): ProbeTarget {
   const { healthPath, statusCode = 0, healthCheck = {} } = object.spec
   const path = healthPath === undefined || healthPath.startsWith('/') ? healthPath : `/${healthPath}`
@@ -114,6 +118,7 @@ export function probeOf(
   return probeTarget(
     {
       host,
+      ...(addresses !== undefined && { addresses }),
       hostHeader: healthCheck.host ?? name,
       expectedCodes: healthCheck.statusCodes ?? [statusCode === 0 ? 200 : statusCode],
       ...(path !== undefined && { path }),
@@ -124,11 +129,16 @@ export function probeOf(
       ...(healthCheck.bodyContains !== undefined && { bodyContains: healthCheck.bodyContains }),
       ...(healthCheck.headers !== undefined && { headers: healthCheck.headers }),
       ...(healthCheck.verifyTLS !== undefined && { verifyTls: healthCheck.verifyTLS }),
-      ...(healthCheck.maxRedirects !== undefined && { maxRedirects: healthCheck.maxRedirects }),
+      ...redirectsOf(healthCheck.maxRedirects, defaults.maxRedirects),
     },
     policyOf(healthCheck, defaults),
     site,
   )
+}
+
+function redirectsOf(wanted: number | undefined, limit: number | undefined): { readonly maxRedirects?: number } {
+  const given = [wanted, limit].filter((count) => count !== undefined)
+  return given.length === 0 ? {} : { maxRedirects: Math.min(...given) }
 }
 
 /** Shorter settings would let one tenant occupy the prober. */

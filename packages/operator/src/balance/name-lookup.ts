@@ -9,6 +9,8 @@ import type { Clock, Manager } from '@seamark/kube'
 import { canonicalName, compareText, isInvalid } from '../rrset/rrset.ts'
 
 export const RESOLVE_INTERVAL_MS = 30_000
+/** After a change: the servers of a zone get it one after the other. */
+const FIRST_INTERVAL_MS = 1_000
 const CHECK_INTERVAL = '1s'
 const MAX_CONCURRENT = 32
 
@@ -17,16 +19,20 @@ export interface NameLookup {
   setNames(owner: string, names: readonly string[]): void
   /** Of a canonical name; undefined when it was never resolved. */
   addressesOf(name: string): readonly string[] | undefined
+  /** The name has other records now: it is due at once, and then after waits that double from `FIRST_INTERVAL_MS`. */
+  touch(name: string): void
   /** Resolves the names that are due. */
   refresh(): Promise<void>
   /** Calls the listener when a name is due at once. Returns the unsubscribe function. */
   subscribe(listener: () => void): () => void
 }
 
-export interface NameLookupDeps {
+interface NameLookupDeps {
   readonly clock: Clock
   readonly resolve: (name: string) => Promise<readonly string[]>
   readonly onChange: (owners: readonly string[]) => void
+  /** An answer without addresses is a fact about the name, and not a failed lookup. @default false */
+  readonly isAbsenceKnown?: boolean
 }
 
 interface Entry {
@@ -34,19 +40,21 @@ interface Entry {
   addresses: readonly string[] | undefined
   /** Monotonic. */
   dueMs: number
+  intervalMs: number
 }
 
-export function createNameLookup({ clock, resolve, onChange }: NameLookupDeps): NameLookup {
+export function createNameLookup({ clock, resolve, onChange, isAbsenceKnown }: NameLookupDeps): NameLookup {
   const entries = new Map<string, Entry>()
   const namesOf = new Map<string, ReadonlySet<string>>()
   const listeners = new Set<() => void>()
 
   async function resolveName(name: string, entry: Entry): Promise<void> {
-    entry.dueMs = clock.monotonic() + RESOLVE_INTERVAL_MS
+    entry.dueMs = clock.monotonic() + entry.intervalMs
+    entry.intervalMs = Math.min(2 * entry.intervalMs, RESOLVE_INTERVAL_MS)
     const found = await resolve(name.replace(/\.$/, '')).catch(() => undefined)
-    if (found === undefined || found.length === 0) return
+    if (found === undefined || (found.length === 0 && isAbsenceKnown !== true)) return
     const addresses = [...new Set(found)].sort(compareText)
-    const isSame = addresses.join(' ') === entry.addresses?.join(' ')
+    const isSame = entry.addresses !== undefined && addresses.join(' ') === entry.addresses.join(' ')
     entry.addresses = addresses
     if (!isSame && entries.get(name) === entry) onChange([...entry.owners])
   }
@@ -69,7 +77,13 @@ export function createNameLookup({ clock, resolve, onChange }: NameLookupDeps): 
         const entry = entries.get(name)
         if (entry !== undefined) entry.owners.add(owner)
         else {
-          entries.set(name, { owners: new Set([owner]), addresses: undefined, dueMs: clock.monotonic() })
+          const dueMs = clock.monotonic()
+          entries.set(name, {
+            owners: new Set([owner]),
+            addresses: undefined,
+            dueMs,
+            intervalMs: isAbsenceKnown === true ? FIRST_INTERVAL_MS : RESOLVE_INTERVAL_MS,
+          })
           for (const listener of listeners) listener()
         }
       }
@@ -77,6 +91,13 @@ export function createNameLookup({ clock, resolve, onChange }: NameLookupDeps): 
       else namesOf.set(owner, after)
     },
     addressesOf: (name) => entries.get(name)?.addresses,
+    touch(name) {
+      const entry = entries.get(name)
+      if (entry === undefined) return
+      entry.dueMs = clock.monotonic()
+      entry.intervalMs = FIRST_INTERVAL_MS
+      for (const listener of listeners) listener()
+    },
     async refresh() {
       const nowMs = clock.monotonic()
       const due = [...entries].filter(([, { dueMs }]) => dueMs <= nowMs)
@@ -93,9 +114,9 @@ export function createNameLookup({ clock, resolve, onChange }: NameLookupDeps): 
 }
 
 /** Resolves names while the manager leads. */
-export function addNameLookup(mgr: Manager, lookup: NameLookup): void {
+export function addNameLookup(mgr: Manager, lookup: NameLookup, name = 'balance-names'): void {
   mgr
-    .keyedController('balance-names')
+    .keyedController(name)
     .triggers((mark) => lookup.subscribe(() => mark(['names'])))
     .every(CHECK_INTERVAL, () => ['names'])
     .reconcile(async () => lookup.refresh())

@@ -11,11 +11,15 @@ import { type BalanceDefaults, probeOf, readLoadBalancer } from './load-balancer
 /** The id of the DNS name itself among the targets of a load balancer; no endpoint key is empty. */
 export const NAME_ID = ''
 
-/** By key of the endpoint. An invalid load balancer has no targets. */
+/**
+ * By key of the endpoint. An invalid load balancer has no targets.
+ * @param nameAddresses what the zone answers for the DNS name; undefined: unknown, and the prober asks a resolver
+ */
 export function probeTargetsOf(
   object: Immutable<DNSLoadBalancer>,
   endpoints: readonly Immutable<DNSLoadBalancerEndpoint>[],
   defaults: BalanceDefaults,
+  nameAddresses?: readonly string[],
 ): ReadonlyMap<string, MonitoredTarget> {
   const targets = new Map<string, MonitoredTarget>()
   const read = readLoadBalancer(object, defaults)
@@ -23,7 +27,7 @@ export function probeTargetsOf(
   const { dnsName } = read.settings
   const seed = object.status?.state === 'healthy' ? 'healthy' : 'unknown'
   // Without a site: the name depends on all of its endpoints, and is no evidence about the prober's network.
-  const nameTarget = probeOf(object, dnsName, dnsName.replace(/^\*\./, 'wildcard.'), '', defaults)
+  const nameTarget = probeOf(object, dnsName, dnsName.replace(/^\*\./, 'wildcard.'), '', defaults, nameAddresses)
   targets.set(NAME_ID, { target: nameTarget, seed })
   for (const endpoint of endpoints) {
     const candidate = candidateOf(endpoint)

@@ -4,7 +4,8 @@
  */
 import { messageOf } from '@seamark/kube'
 import { createProviderPublisher, type ProviderPublisher } from '../balance/provider/provider-publisher.ts'
-import { ProviderRegistry } from '../balance/provider/provider-registry.ts'
+import { ProviderRegistry, type RegisteredProvider } from '../balance/provider/provider-registry.ts'
+import type { RecordNotice } from '../balance/provider/record-notice.ts'
 import { createKillSwitch } from '../process/kill-switch.ts'
 import { ORIGINAL_CLUSTER, ORIGINAL_TYPES, ownerIdOf, withOriginalOwnership } from '../providers/original-ownership.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -17,13 +18,15 @@ export interface DnsWriterOptions extends DnsOptions {
   readonly claimedNames: (signal: AbortSignal) => Promise<ReadonlySet<string> | undefined>
   readonly knownNames?: () => ReadonlySet<string>
   readonly isReady: () => boolean
+  /** A record was deleted, or another installation uses our identity. */
+  readonly onNotice?: (notice: RecordNotice) => void
 }
 
 export interface DnsWriter {
   readonly registry: ProviderRegistry
   readonly publisher: ProviderPublisher
   readonly engineOf: (provider: Provider) => Engine
-  readonly cleanUp: (engine: Engine, signal: AbortSignal) => Promise<boolean>
+  readonly cleanUp: (provider: RegisteredProvider, signal: AbortSignal) => Promise<boolean>
   /** Has every load balancer decided again. */
   readonly wake: () => void
 }
@@ -31,7 +34,7 @@ export interface DnsWriter {
 export async function createDnsWriter(options: DnsWriterOptions): Promise<DnsWriter> {
   const { identity, defaults, clock, log, isDryRun } = options
   const registry = new ProviderRegistry()
-  const listeners = new Set<() => void>()
+  const listeners = new Set<(keys?: readonly string[]) => void>()
   const base = createProviderPublisher({
     registry,
     identity,
@@ -41,12 +44,16 @@ export async function createDnsWriter(options: DnsWriterOptions): Promise<DnsWri
     isDryRun,
     claimedNames: options.claimedNames,
     ...(options.knownNames !== undefined && { knownNames: options.knownNames }),
+    ...(options.onNotice !== undefined && { onNotice: options.onNotice }),
+    onDrift(keys) {
+      for (const listener of listeners) listener(keys)
+    },
   })
   const publisher: ProviderPublisher = {
     ...base,
     isReady: options.isReady,
     subscribe(listener) {
-      const unsubscribe = registry.subscribe(listener)
+      const unsubscribe = registry.subscribe(() => listener())
       listeners.add(listener)
       return () => {
         listeners.delete(listener)
@@ -82,7 +89,7 @@ export async function createDnsWriter(options: DnsWriterOptions): Promise<DnsWri
     registry,
     publisher,
     engineOf,
-    cleanUp: async (engine, signal) => base.removeAll(engine, signal),
+    cleanUp: async (provider, signal) => base.removeAll(provider, signal),
     wake() {
       for (const listener of listeners) listener()
     },

@@ -3,6 +3,7 @@
  * reconcile of its controller at fixed intervals, so it does not depend on whether there is work.
  */
 import { type Clock, type Manager, timestamp } from '@seamark/kube'
+import { compareText } from '../rrset/rrset.ts'
 
 export class Heartbeat {
   readonly #clock: Clock
@@ -20,7 +21,7 @@ export class Heartbeat {
 
   read(): { readonly isHealthy: boolean; readonly text: string } {
     const lines: string[] = []
-    for (const [key, { nowMs, monotonicMs }] of this.#ticks) {
+    for (const [key, { nowMs, monotonicMs }] of [...this.#ticks].sort(([a], [b]) => compareText(a, b))) {
       lines.push(`${key}: ${timestamp(nowMs)}\n`)
       if (this.#clock.monotonic() - monotonicMs > this.#timeoutMs) return { isHealthy: false, text: lines.join('') }
     }
@@ -36,9 +37,12 @@ export function addHeartbeat(
   key: string,
   clusters: 'local' | 'fleet' = 'local',
 ): void {
-  heartbeat.tick(key)
   mgr
     .keyedController(`heartbeat-${key}`, { clusters })
+    .triggers((mark) => {
+      mark([key])
+      return () => undefined
+    })
     .every(HEARTBEAT_INTERVAL, () => [key])
     .reconcile(async () => heartbeat.tick(key))
 }

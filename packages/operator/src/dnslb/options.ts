@@ -1,5 +1,5 @@
 /** What both forms of `seamark dnslb` are given: with clusters (app.ts), and standalone (standalone.ts). */
-import type { Clock, Cluster, GuardOptions, Logger, Manager } from '@seamark/kube'
+import type { Clock, Cluster, GuardOptions, Logger, Metrics } from '@seamark/kube'
 import type { Registry } from 'prom-client'
 import { createHealthMonitor, type HealthMonitor, type HealthMonitorDeps } from '../health/monitor.ts'
 import type { BalanceDefaults } from '../balance/load-balancer.ts'
@@ -35,16 +35,23 @@ export interface BalancingOptions extends DnsOptions {
 
 export interface DnslbOptions extends BalancingOptions {
   readonly target: Cluster
-  /** A source cluster other than the target cluster, and its identity (`--cluster`). */
-  readonly source?: { readonly cluster: Cluster; readonly id: string }
+  /**
+   * A source cluster other than the target cluster, its identity (`--cluster`), and a connection to the target cluster of its own:
+   * what is written over one connection depends on the leases of one cluster.
+   */
+  readonly source?: { readonly cluster: Cluster; readonly id: string; readonly target: Cluster }
   readonly controllers: { readonly endpoint: boolean; readonly dns: boolean }
   /** `--providers`: types to create from the environment, and whether DNSProvider objects count. */
   readonly providers: { readonly isDynamic: boolean; readonly staticTypes: readonly string[] }
   readonly hasLeases: boolean
+  /** `--provider-namespaces`: namespaces of DNSProviders; empty: all. @default all */
+  readonly providerNamespaces?: readonly string[]
+  /** `--secret-namespaces`: namespaces of the Secrets of DNSProviders; empty: all. @default all */
+  readonly secretNamespaces?: readonly string[]
   readonly fieldManager: string
   readonly healthTimeoutMs: number
-  /** Called when the manager is built, before it runs. */
-  readonly onManager?: (parts: { readonly manager: Manager; readonly heartbeat: Heartbeat }) => void
+  /** Called first of all: probes and metrics are answered while leases are waited for. */
+  readonly onStart?: (parts: { readonly metrics: Metrics; readonly heartbeat: Heartbeat }) => void | Promise<void>
 }
 
 export interface StandaloneOptions extends BalancingOptions {

@@ -8,6 +8,9 @@ import { createBalanceMetrics } from '../balance/report/balance-metrics.ts'
 import { claimNames } from '../balance/decide/claims.ts'
 import { decide } from '../balance/decide/decide.ts'
 import { readLoadBalancer } from '../balance/load-balancer.ts'
+import { createDnsClient } from '@seamark/dns'
+import { serversByRecords } from '../authority/name-servers.ts'
+import { aliasesIn, createNameAnswers, nameAddresses } from '../balance/name-answers.ts'
 import { createNameLookup } from '../balance/name-lookup.ts'
 import { NAME_ID, probeTargetsOf } from '../balance/probe-targets.ts'
 import { RecentChanges, RecentEvents } from '../balance/recent.ts'
@@ -25,7 +28,11 @@ export async function createBalancer(options: StandaloneOptions, current: () => 
   let wake = new AbortController()
   const onChange = (): void => wake.abort()
   const monitor = startMonitor(options, onChange)
-  const lookup = createNameLookup({ clock, resolve: systemResolver(options.resolver), onChange })
+  const resolve = systemResolver(options.resolver)
+  const lookup = createNameLookup({ clock, resolve, onChange })
+  const client = createDnsClient({ tries: 2 })
+  const findServers = serversByRecords(options.resolver ?? '', () => clock.monotonic())
+  const answers = createNameAnswers({ clock, client, resolve, findServers, onChange })
   const metrics = createBalanceMetrics(options.registry)
   const changes = new RecentChanges()
   const messages = new RecentEvents()
@@ -57,17 +64,20 @@ export async function createBalancer(options: StandaloneOptions, current: () => 
       const status = before?.endpoints.get(keyOf(endpoint))
       return { ...endpoint, ...(status !== undefined && { status }) }
     })
-    monitor.setTargets(key, probeTargetsOf(loadBalancer, endpoints, defaults))
-    lookup.setNames(
-      key,
-      endpoints.flatMap(({ spec }) => (spec.cname === undefined ? [] : [spec.cname])),
-    )
+    const hosts = endpoints.flatMap(({ spec }) => (spec.cname === undefined ? [] : [spec.cname]))
     const read = readLoadBalancer(loadBalancer, defaults)
     if ('invalid' in read) {
+      monitor.setTargets(key, new Map())
       if (messages.isNew(key, read.message)) log.error({ name: key, error: read.message }, 'invalid watch')
       return true
     }
     const { settings } = read
+    const fact = await publisher.observe(loadBalancer, settings, context(signal))
+    lookup.setNames(key, [...hosts, ...aliasesIn(fact)])
+    answers.setNames(key, fact.readFrom === 'service' ? [settings.recordName] : [])
+    const answered = answers.addressesOf(settings.recordName)
+    const addresses = nameAddresses(fact, answered, (name) => lookup.addressesOf(name))
+    monitor.setTargets(key, probeTargetsOf(loadBalancer, endpoints, defaults, addresses))
     const decision = decide({
       nowMs: clock.now(),
       startedMs,
@@ -78,7 +88,7 @@ export async function createBalancer(options: StandaloneOptions, current: () => 
       holder,
       verdictOf: (id) => monitor.healthOf(key, id).verdict,
       nameVerdict: monitor.healthOf(key, NAME_ID).verdict,
-      ...(await publisher.observe(loadBalancer, settings, context(signal))),
+      ...fact,
       changesMs: changes.of(key),
     })
     const { records } = decision
@@ -86,8 +96,11 @@ export async function createBalancer(options: StandaloneOptions, current: () => 
     if (records.kind !== 'hold' && records.isChange) {
       const { sets, cnames } = records.kind === 'publish' ? records : { sets: [], cnames: [] }
       try {
-        await publisher.publish({ loadBalancer, settings, sets, cnames }, context(signal))
-        if (!options.isDryRun) changes.add(key, clock.now())
+        const request = { loadBalancer, settings, sets, cnames, reason: decision.reason }
+        const outcome = await publisher.publish(request, context(signal))
+        if (typeof outcome === 'object') report = decision.whenRejected(outcome.finding.message, 'SecondWriter')
+        else if (!options.isDryRun) changes.add(key, clock.now())
+        answers.touch(settings.recordName)
       } catch (error) {
         report = decision.whenRejected(messageOf(error))
       }
@@ -108,7 +121,7 @@ export async function createBalancer(options: StandaloneOptions, current: () => 
     },
     /** True when every verdict was known. */
     async pass(signal: AbortSignal): Promise<boolean> {
-      await lookup.refresh()
+      await Promise.all([lookup.refresh(), answers.refresh()])
       const watches = current()
       const holders = claimNames(
         watches.map(({ loadBalancer }) => loadBalancer),
@@ -120,6 +133,7 @@ export async function createBalancer(options: StandaloneOptions, current: () => 
         statuses.delete(key)
         monitor.setTargets(key, new Map())
         lookup.setNames(key, [])
+        answers.setNames(key, [])
         metrics.forget(key)
         await publisher.forget(key, context(signal))
       }
@@ -134,7 +148,10 @@ export async function createBalancer(options: StandaloneOptions, current: () => 
       return settled.every(Boolean)
     },
     sweep: async (signal: AbortSignal) => publisher.sweep('all', signal),
-    stop: async () => monitor.stop(),
+    async stop() {
+      await monitor.stop()
+      await client.close()
+    },
   }
 }
 

@@ -34,7 +34,7 @@ import { setUpClusters } from './members/cluster-controller.ts'
 import type { FleetOptions } from './config.ts'
 import { AuthoritativeDns } from './dns/authoritative-dns.ts'
 import { lookupTxt, setUpDomains } from './dns/domain-controller.ts'
-import { type FindServers, lookUpServers, rememberServers, serversOf } from './dns/name-servers.ts'
+import { type FindServers, serversByRecords, serversOf } from '../authority/name-servers.ts'
 import { BACKEND_CACHE_LIMITS } from './members/limits.ts'
 import { MemberViews, trimSlice } from './members/member-view.ts'
 import { KCP_CLUSTER_LABEL, ROOT_ANNOTATION, ROOT_KIND_LABEL } from './names.ts'
@@ -150,10 +150,7 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
 
 /** Configured ones, our own, or those of the NS records. */
 function serverFinder({ options, ownServers }: FleetSetUp): FindServers {
-  const byRecords = rememberServers(
-    async (name) => lookUpServers(name),
-    () => performance.now(),
-  )
+  const byRecords = serversByRecords('', () => performance.now())
   const configured = serversOf(options.dnsServers)
   return async (name) => {
     if (configured.length > 0) return configured

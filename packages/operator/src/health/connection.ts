@@ -24,6 +24,8 @@ export interface ConnectionDeps {
 
 export interface ConnectionRequest {
   readonly host: string
+  /** @default those that the resolver has */
+  readonly addresses?: readonly string[]
   readonly port: number
   readonly tls: { readonly serverName: string | undefined; readonly verify: boolean; readonly ca?: string } | undefined
 }
@@ -55,7 +57,7 @@ export async function openConnection(
   signal: StopSignal,
   enter: (phase: ProbePhase) => void,
 ): Promise<Socket> {
-  const addresses = await permittedAddresses(deps, hostOnly(request.host), signal, enter)
+  const addresses = await permittedAddresses(deps, request, signal, enter)
   let failure: ProbeFailure | undefined
   for (const address of addresses) {
     signal.throwIfAborted()
@@ -74,12 +76,13 @@ export async function openConnection(
 
 async function permittedAddresses(
   { resolve, guard }: ConnectionDeps,
-  host: string,
+  request: ConnectionRequest,
   signal: StopSignal,
   enter: (phase: ProbePhase) => void,
 ): Promise<readonly string[]> {
-  let addresses: readonly string[] = [host]
-  if (isIP(host) === 0) {
+  const host = hostOnly(request.host)
+  let addresses = request.addresses ?? [host]
+  if (request.addresses === undefined && isIP(host) === 0) {
     enter('resolve')
     try {
       addresses = await unlessAborted(resolve(host), signal)

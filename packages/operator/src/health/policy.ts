@@ -31,6 +31,8 @@ export interface ProbeRequest {
   readonly method: 'GET' | 'HEAD'
   /** IP address or DNS name to connect to. */
   readonly host: string
+  /** Addresses of `host` that were found elsewhere; absent: the prober looks them up. */
+  readonly addresses?: readonly string[]
   readonly port: number
   /** Path and query. */
   readonly path: string
@@ -107,6 +109,7 @@ export function targetKey({ request, policy }: ProbeTarget): string {
     r.scheme,
     r.method,
     r.host,
+    r.addresses ?? null,
     r.port,
     r.path,
     r.hostHeader ?? '',

@@ -152,6 +152,7 @@ function firstHop(request: ProbeRequest): Hop {
     secure,
     connection: {
       host: request.host,
+      ...addressesOf(request),
       port: request.port,
       tls: secure ? tlsOf(request, serverName(request)) : undefined,
     },
@@ -162,11 +163,11 @@ function firstHop(request: ProbeRequest): Hop {
 }
 
 function hopOf(hop: Omit<Hop, 'connection' | 'sentHeaders'> & { readonly connection: ConnectionRequest }): Hop {
-  const { host, port, tls } = hop.connection
+  const { host, addresses, port, tls } = hop.connection
   const security = tls === undefined ? 'plain' : `${tls.serverName ?? ''} ${tls.verify} ${tls.ca ?? ''}`
   return {
     ...hop,
-    connection: { ...hop.connection, name: `${host} ${port} ${security}` },
+    connection: { ...hop.connection, name: `${host} ${addresses?.join() ?? ''} ${port} ${security}` },
     sentHeaders: {
       'user-agent': 'seamark-health',
       accept: '*/*',
@@ -194,6 +195,7 @@ function nextHop(request: ProbeRequest, from: Hop, location: string): Hop {
     secure,
     connection: {
       host: isSameHost ? request.host : name,
+      ...(isSameHost && addressesOf(request)),
       port,
       tls: secure
         ? tlsOf(request, isSameHost ? serverName(request) : serverName({ ...request, sni: name }))
@@ -203,6 +205,10 @@ function nextHop(request: ProbeRequest, from: Hop, location: string): Hop {
     path: `${url.pathname}${url.search}`,
     headers: isSameHost ? request.headers : {},
   })
+}
+
+function addressesOf({ addresses }: ProbeRequest): Pick<ConnectionRequest, 'addresses'> {
+  return addresses === undefined ? {} : { addresses }
 }
 
 function tlsOf(request: ProbeRequest, name: string | undefined): NonNullable<ConnectionRequest['tls']> {

@@ -50,6 +50,7 @@ export function embeddedProvider(options: EmbeddedOptions): Provider {
       comparesAndSwaps: true,
       readsByName: true,
       answersByPolicy: true,
+      readsServer: true,
       maxChanges: 10_000,
       // In this process: there is no service to protect, and a wait would be part of every failover.
       requestsPerSecond: Number.POSITIVE_INFINITY,

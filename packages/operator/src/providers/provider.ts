@@ -28,6 +28,8 @@ export interface Capabilities {
   readonly readsByName: boolean
   /** The service answers by policies (rrset/answer-policy.ts). @default false */
   readonly answersByPolicy?: boolean
+  /** `read` asks a server that answers for the zone, so it returns what clients get. @default false: the interface of a service */
+  readonly readsServer?: boolean
   /** Largest batch, in RRsets. */
   readonly maxChanges: number
   /** Requests per second that this program sends per account. */

@@ -104,6 +104,7 @@ export function rfc2136Provider(options: Rfc2136Options): Provider {
       isAtomic: true,
       comparesAndSwaps: true,
       readsByName: false,
+      readsServer: true,
       maxChanges: MAX_CHANGES,
       requestsPerSecond: options.requestsPerSecond ?? 50,
     },

@@ -5,9 +5,11 @@ import {
   checkFlags,
   type DnslbFlags,
   readControllers,
+  readListen,
   readLogLevel,
   readNumber,
   readProviders,
+  readRanges,
 } from './dnslb-flags.ts'
 
 function parse(...argv: string[]): DnslbFlags {
@@ -93,6 +95,25 @@ describe('the flags of dnslb', () => {
     ['2', 'error'],
   ])('--log-level %s is %s', (text, level) => {
     expect(readLogLevel(text)).toBe(level)
+  })
+
+  it.each([
+    ['0', undefined],
+    ['8080', ':8080'],
+    ['127.0.0.1:8080', '127.0.0.1:8080'],
+    ['[::1]:0', '[::1]:0'],
+  ])('--port %s listens on %s', (text, listen) => {
+    expect(readListen(text)).toBe(listen)
+  })
+
+  it.each(['65536', 'x', '127.0.0.1', '127.0.0.1:99999'])('--port %s is refused', (text) => {
+    expect(() => readListen(text)).toThrow(`--port ${text}: it is a `)
+  })
+
+  it('reads ranges of addresses', () => {
+    expect(readRanges('10.96.0.0/12, fd00::/8')).toEqual(['10.96.0.0/12', 'fd00::/8'])
+    expect(readRanges('')).toEqual([])
+    expect(() => readRanges('10.96.0.0/33')).toThrow('--deny-addresses 10.96.0.0/33')
   })
 
   it('refuses other levels and numbers', () => {

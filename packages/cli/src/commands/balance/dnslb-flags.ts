@@ -5,7 +5,7 @@
  * single controller name works; `--providers` is a comma list; nothing is removed when all targets fail, unless
  * `--on-all-unhealthy=Remove`.
  */
-import type { LogLevel } from '@seamark/kube'
+import { isAddressRange, type LogLevel, parseListen } from '@seamark/kube'
 import { isFieldText } from '@seamark/operator'
 import type { Command } from 'commander'
 import { CommandError, EXIT } from '../../command.ts'
@@ -32,6 +32,11 @@ export interface DnslbFlags {
   dnsZones?: string
   dnsDataDir: string
   omitLease: boolean
+  providerNamespaces: string
+  secretNamespaces: string
+  denyAddresses: string
+  /** False with `--no-redirects`. */
+  redirects: boolean
   resolver: string
 }
 
@@ -57,7 +62,7 @@ export function addDnslbFlags(command: Command): void {
     .option('--once', 'only one update instead of a loop', false)
     .option('--duration <seconds>', 'stop after this time; 0: run until stopped', '0')
     .option('--dry-run', 'log changes of DNS records and send none', false)
-    .option('--port <number>', 'port of /healthz and /metrics on all interfaces; 0: none', '0')
+    .option('--port <address>', 'PORT (on all interfaces) or HOST:PORT of /healthz and /metrics; 0: none', '0')
     .option('--plugin-dir <folder>', 'folder of plug-ins (ES modules)', '')
     .option('-D, --log-level <level>', 'panic, fatal, error, warning, info, debug, trace, or 0 to 5', 'info')
   command
@@ -77,6 +82,10 @@ export function addDnslbFlags(command: Command): void {
       '',
     )
     .option('--omit-lease', 'run without leases; only with a single process', false)
+    .option('--provider-namespaces <list>', 'take DNSProviders only from these namespaces; empty: from all', '')
+    .option('--secret-namespaces <list>', 'let DNSProviders name Secrets only in these namespaces; empty: in all', '')
+    .option('--deny-addresses <list>', 'CIDR ranges to which no health check connects, e.g. the Service network', '')
+    .option('--no-redirects', 'health checks follow no redirect')
 }
 
 const LEVELS = ['silent', 'silent', 'error', 'warn', 'info', 'debug'] as const satisfies readonly LogLevel[]
@@ -137,6 +146,34 @@ export function readNumber(flag: string, text: string, { min, max }: { min: numb
   if (!/^\d+$/.test(text) || value < min || value > max)
     throw new CommandError(`--${flag} ${text}: it is a whole number from ${min} to ${max}`, EXIT.error)
   return value
+}
+
+/** Items of a comma list. */
+export function readList(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+}
+
+export function readRanges(text: string): readonly string[] {
+  const ranges = readList(text)
+  for (const range of ranges)
+    if (!isAddressRange(range))
+      throw new CommandError(`--deny-addresses ${range}: it is an address or ADDRESS/BITS`, EXIT.error)
+  return ranges
+}
+
+/** What the HTTP server listens on; undefined: there is none. A port alone is on all interfaces, as in the original. */
+export function readListen(text: string): string | undefined {
+  const listen = /^\d+$/.test(text) ? `:${readNumber('port', text, { min: 0, max: 65_535 })}` : text
+  if (listen === ':0') return undefined
+  try {
+    parseListen(listen)
+  } catch {
+    throw new CommandError(`--port ${text}: it is a port from 0 to 65535, or HOST:PORT`, EXIT.error)
+  }
+  return listen
 }
 
 /** The combinations that the original refuses, in its words. */

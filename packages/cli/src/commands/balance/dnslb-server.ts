@@ -1,23 +1,25 @@
-/** The HTTP server of `seamark dnslb --port`: /healthz and /metrics, without TLS, on all interfaces. */
+/** The HTTP server of `seamark dnslb --port`: /healthz and /metrics, without TLS. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { parseListen } from '@seamark/kube'
 
 export interface DnslbServerOptions {
-  /** 0: a free one. */
-  readonly port: number
+  /** `HOST:PORT`, or `:PORT` on all interfaces; port 0: a free one. */
+  readonly listen: string
   readonly health: () => { readonly isHealthy: boolean; readonly text: string }
   readonly metrics: () => Promise<string>
 }
 
 export interface DnslbServer {
-  readonly port: number
+  /** Where it is reached: the loopback address when it listens on all interfaces. */
+  readonly address: string
   close(): Promise<void>
 }
 
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-export async function startDnslbServer({ port, health, metrics }: DnslbServerOptions): Promise<DnslbServer> {
+export async function startDnslbServer({ listen, health, metrics }: DnslbServerOptions): Promise<DnslbServer> {
   const server = createServer((request, response) => {
     const send = (status: number, type: string, text: string): void => {
       response.writeHead(status, { 'content-type': type })
@@ -37,10 +39,12 @@ export async function startDnslbServer({ port, health, metrics }: DnslbServerOpt
     return undefined
   })
   server.requestTimeout = 10_000
-  server.listen(port)
+  const { host, port } = parseListen(listen)
+  server.listen(port, host)
   await once(server, 'listening')
+  const bound = (server.address() as AddressInfo).port
   return {
-    port: (server.address() as AddressInfo).port,
+    address: `${host === undefined ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${bound}`,
     async close() {
       const closed = once(server, 'close')
       server.close()

@@ -2,16 +2,7 @@
  * `seamark dnslb`: a drop-in for dnslb-controller-manager (docs/balance.md, "Moving from dnslb-controller-manager"). Endpoints
  * from a source cluster, load balancers in a target cluster, records at DNS providers, with the original's ownership records.
  */
-import {
-  type Cluster,
-  configFromText,
-  connect,
-  createLogger,
-  type Logger,
-  messageOf,
-  poll,
-  systemClock,
-} from '@seamark/kube'
+import { configFromText, connect, createLogger, type Logger, messageOf, poll, systemClock } from '@seamark/kube'
 import {
   createDnsMetrics,
   createMetricsRegistry,
@@ -32,9 +23,12 @@ import {
   checkFlags,
   type DnslbFlags,
   readControllers,
+  readList,
+  readListen,
   readLogLevel,
   readNumber,
   readProviders,
+  readRanges,
 } from './dnslb-flags.ts'
 import { startDnslbServer } from './dnslb-server.ts'
 import { openCluster } from '../../flags/kube-flags.ts'
@@ -60,7 +54,7 @@ export function build(io: Io): Command {
       intervalSeconds: readNumber('interval', flags.interval, limits),
       ttlSeconds: readNumber('ttl', flags.ttl, limits),
       durationSeconds: readNumber('duration', flags.duration, { min: 0, max: 2 ** 31 }),
-      port: readNumber('port', flags.port, { min: 0, max: 65_535 }),
+      listen: readListen(flags.port),
     }
     const types = createProviderTypes()
     if (flags.pluginDir !== '')
@@ -103,7 +97,7 @@ interface Run {
   readonly controllers: ReturnType<typeof readControllers>
   readonly intervalSeconds: number
   readonly ttlSeconds: number
-  readonly port: number
+  readonly listen: string | undefined
 }
 
 async function run(settings: Run): Promise<void> {
@@ -114,13 +108,18 @@ async function run(settings: Run): Promise<void> {
   const healthTimeoutMs = (2 * intervalSeconds + 120) * 1_000
   const common = {
     identity: flags.identity,
-    defaults: { ttlSeconds, onAllUnhealthy: flags.onAllUnhealthy, intervalMs: intervalSeconds * 1_000 },
+    defaults: {
+      ttlSeconds,
+      onAllUnhealthy: flags.onAllUnhealthy,
+      intervalMs: intervalSeconds * 1_000,
+      ...(!flags.redirects && { maxRedirects: 0 }),
+    },
     providers,
     types,
     env: io.env,
     isOnce: flags.once,
     isDryRun: flags.dryRun,
-    guard: { allowLoopback: flags.allowLoopbackTargets },
+    guard: { allowLoopback: flags.allowLoopbackTargets, deny: readRanges(flags.denyAddresses) },
     resolver: flags.resolver,
     clock: systemClock,
     log,
@@ -142,25 +141,23 @@ async function run(settings: Run): Promise<void> {
   const clusters = await openClusters(io, flags, log)
   let server: AsyncDisposable | undefined
   try {
-    const onManager: NonNullable<Parameters<typeof runDnslb>[0]['onManager']> = ({ manager, heartbeat }) => {
-      if (dns !== undefined) createDnsMetrics(manager.metrics.registry, dns)
-      serve(settings, manager.metrics.registry, heartbeat).then(
-        (started) => (server = started),
-        (error: unknown) => log.error({ error: messageOf(error) }, 'the HTTP server cannot listen'),
-      )
+    const onStart: NonNullable<Parameters<typeof runDnslb>[0]['onStart']> = async ({ metrics, heartbeat }) => {
+      if (dns !== undefined) createDnsMetrics(metrics.registry, dns)
+      server = await serve(settings, metrics.registry, heartbeat)
     }
     const options = {
       controllers,
       fieldManager: FIELD_MANAGER,
       hasLeases: !flags.omitLease,
+      providerNamespaces: readList(flags.providerNamespaces),
+      secretNamespaces: readList(flags.secretNamespaces),
       healthTimeoutMs,
-      onManager,
+      onStart,
     }
     await runDnslb({ ...common, ...options, ...clusters }, signal).catch(fail)
   } finally {
     await server?.[Symbol.asyncDispose]()
-    await clusters.source?.cluster.close()
-    await clusters.target.close()
+    for (const cluster of [clusters.source?.cluster, clusters.source?.target, clusters.target]) await cluster?.close()
   }
 }
 
@@ -169,17 +166,17 @@ function fail(error: unknown): never {
 }
 
 async function serve(
-  { io, port, flags }: Run,
+  { io, listen }: Run,
   registry: { metrics(): Promise<string> },
   heartbeat: Heartbeat,
 ): Promise<AsyncDisposable> {
-  if (flags.port === '0') return { [Symbol.asyncDispose]: async () => undefined }
+  if (listen === undefined) return { [Symbol.asyncDispose]: async () => undefined }
   const server = await startDnslbServer({
-    port,
+    listen,
     health: () => heartbeat.read(),
     metrics: async () => registry.metrics(),
   })
-  io.stdout.write(`ready 127.0.0.1:${server.port}\n`)
+  io.stdout.write(`ready ${server.address}\n`)
   return { [Symbol.asyncDispose]: async () => server.close() }
 }
 
@@ -187,16 +184,14 @@ async function openClusters(
   io: Io,
   flags: DnslbFlags,
   log: Logger,
-): Promise<{ readonly target: Cluster; readonly source?: { readonly cluster: Cluster; readonly id: string } }> {
+): Promise<Pick<Parameters<typeof runDnslb>[0], 'target' | 'source'>> {
   const own = flags.kubeconfig === undefined ? {} : { kubeconfig: flags.kubeconfig }
   const options = { fieldManager: FIELD_MANAGER, log }
   if (flags.targetkube === '') return { target: await openCluster(io, own, options) }
   const text = await readFile(flags.targetkube, 'utf8').catch((error: unknown) => fail(error))
   const source = await openCluster(io, own, { ...options, name: flags.cluster })
-  return {
-    target: connect(configFromText(text), { ...options, name: 'target' }),
-    source: { cluster: source, id: flags.cluster },
-  }
+  const connectTarget = () => connect(configFromText(text), { ...options, name: 'target' })
+  return { target: connectTarget(), source: { cluster: source, id: flags.cluster, target: connectTarget() } }
 }
 
 /**

@@ -5,11 +5,13 @@
  */
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createDnsClient, printable, type ServerAddress } from '@seamark/dns'
+import { createDnsClient, printable } from '@seamark/dns'
 import { messageOf } from '@seamark/kube'
 import {
   checkSources,
   compareWithServers,
+  type FindServers,
+  lookUpServers,
   DNSEndpoint,
   heldSets,
   openObjectStore,
@@ -207,9 +209,9 @@ async function askServers(io: Io, flags: Flags, { owner }: Session, records: Des
   const client = createDnsClient()
   try {
     const given = flags.server === undefined ? undefined : parseServer(flags.server)
-    const servers = async (name: string): Promise<readonly ServerAddress[]> =>
-      given === undefined ? findServers(name) : [given]
-    const found = await compareWithServers(records.desired, owner.id, servers, client, io.signal)
+    const findServers: FindServers = async (name) =>
+      given === undefined ? lookUpServers(name) : [{ name: flags.server ?? '', addresses: [given] }]
+    const found = await compareWithServers(records.desired, owner.id, findServers, client, io.signal)
     for (const { desired, answer, present, why } of found) {
       const values = present === undefined ? '' : ` has ${present.values.join(', ')}`
       io.stdout.write(
@@ -227,18 +229,4 @@ async function askServers(io: Io, flags: Flags, { owner }: Session, records: Des
 function exitFor(found: readonly ServerComparison[], isDetailed: boolean): 0 | 1 | 2 {
   if (found.some(({ answer }) => answer === 'unread')) return EXIT.error
   return isDetailed && found.some(({ answer }) => answer !== 'equal') ? EXIT.changes : EXIT.ok
-}
-
-/** The zone's name servers, by the system's resolver. */
-async function findServers(name: string): Promise<ServerAddress[]> {
-  const { Resolver } = await import('node:dns/promises')
-  const resolver = new Resolver({ timeout: 2000, tries: 2 })
-  for (let zone = name.replace(/\.$/, ''); zone.includes('.'); zone = zone.slice(zone.indexOf('.') + 1)) {
-    const hosts = await resolver.resolveNs(zone).catch(() => [])
-    for (const host of hosts) {
-      const addresses = await resolver.resolve4(host).catch(() => [])
-      if (addresses.length > 0) return addresses.map((address) => ({ address, port: 53 }))
-    }
-  }
-  return []
 }

@@ -7,7 +7,7 @@ import { createProviderTypes } from '../../dnslb/provider-types.ts'
 import { memoryProvider } from '../../providers/memory.ts'
 import { memoryGuardStore } from '../../records/state/guard-state.ts'
 import { BALANCE_DEFAULTS } from '../load-balancer.ts'
-import { PROVIDER_FINALIZER } from './decide-provider.ts'
+import { PROVIDER_FINALIZER, type ProviderLimits } from './decide-provider.ts'
 import { setUpProviders } from './provider-controller.ts'
 
 const running: { stop: AbortController; outcome: Promise<unknown> }[] = []
@@ -19,7 +19,7 @@ afterEach(async () => {
 })
 
 /** The type `memory` serves the zones in the key ZONES, and refuses the password `wrong`. */
-async function start(): Promise<{
+async function start(limits: ProviderLimits = {}): Promise<{
   cluster: MemoryCluster
   writer: DnsWriter
   created: string[]
@@ -51,7 +51,7 @@ async function start(): Promise<{
     isReady: () => true,
   })
   const mgr = await manager({ cluster, fieldManager: 'test', log: cluster.log, grace: '2s' })
-  setUpProviders(mgr, { ...writer, create: (type, name, values) => types.create(type, name, values) })
+  setUpProviders(mgr, { ...writer, limits, create: (type, name, values) => types.create(type, name, values) })
   const stop = new AbortController()
   running.push({ stop, outcome: mgr.run(stop.signal).catch((error: unknown) => error) })
   return { cluster, writer, created, closed }
@@ -87,6 +87,18 @@ describe('the controller of DNSProviders', () => {
     expect(statusOf(cluster, 'p')?.message).toContain(message)
     const events = () => cluster.requests.filter(({ kind, verb }) => kind.startsWith('Event') && verb !== 'list')
     await expect.poll(events).toHaveLength(1)
+  })
+
+  it.each<[string, ProviderLimits, string]>([
+    ['its namespace', { providerNamespaces: ['garden'] }, 'DNSProviders are taken from the namespaces garden only'],
+    ['that of its Secret', { secretNamespaces: ['garden'] }, 'secrets are read in the namespaces garden only'],
+  ])('in state Error where %s is not among those of the flags; no Secret is read', async (_case, limits, message) => {
+    const { cluster } = await start(limits)
+    putSecret(cluster, 'p', { ZONES: 'example.test' })
+    putProvider(cluster, 'p', { type: 'memory', secretRef: { name: 'p' } })
+    await expect.poll(() => statusOf(cluster, 'p')).toMatchObject({ state: 'Error' })
+    expect(statusOf(cluster, 'p')?.message).toContain(message)
+    expect(cluster.requests.filter(({ kind }) => kind === 'Secret')).toEqual([])
   })
 
   it('registers a provider, follows its Secret, and keeps the old settings while the new ones are refused', async () => {

@@ -24,13 +24,23 @@ import type { Provider } from '../../providers/provider.ts'
 import type { Reason } from '../../reasons.ts'
 import type { Engine } from '../../records/engine.ts'
 import { ProviderError } from '../../rrset/error.ts'
-import { PROVIDER_FINALIZER, providerStatus, readProvider, secretKeyOf, unknownType } from './decide-provider.ts'
+import {
+  PROVIDER_FINALIZER,
+  type ProviderLimits,
+  providerStatus,
+  readProvider,
+  secretKeyOf,
+  unknownType,
+  usableSecretOf,
+} from './decide-provider.ts'
 import type { ProviderRegistry, RegisteredProvider } from './provider-registry.ts'
 import { RecentEvents } from '../recent.ts'
 import { SecretWatch } from './secret-watch.ts'
 
 export interface ProviderControllerOptions {
   readonly registry: ProviderRegistry
+  /** Whose DNSProviders and Secrets are used. @default all */
+  readonly limits?: ProviderLimits
   /** Creates a provider of a type; undefined: there is no such type. Rejects with what is wrong with the settings. */
   readonly create: (
     type: string,
@@ -40,7 +50,7 @@ export interface ProviderControllerOptions {
   /** Registers the provider with its zones. */
   readonly engineOf: (provider: Provider) => Engine
   /** Removes all records of ours from the zones of a provider; false: some are left, try again later. */
-  readonly cleanUp: (engine: Engine, signal: AbortSignal) => Promise<boolean>
+  readonly cleanUp: (provider: RegisteredProvider, signal: AbortSignal) => Promise<boolean>
 }
 
 interface Outcome {
@@ -62,7 +72,12 @@ export function setUpProviders(mgr: Manager, options: ProviderControllerOptions)
     .controller('provider', DNSProvider, { timeout: '1m' })
     .triggers((enqueue) => {
       controller.enqueue = enqueue
-      return secrets.start(enqueue)
+      const unsubscribe = options.registry.onConflict((provider) => enqueue([provider]))
+      const stop = secrets.start(enqueue)
+      return () => {
+        unsubscribe()
+        stop()
+      }
     })
     .finalizer(PROVIDER_FINALIZER, (object, ctx) => controller.finalize(object, ctx))
     .gone(async (key) => controller.forget(key))
@@ -88,7 +103,8 @@ class ProviderReconciler {
     const { registry } = this.#options
     const outcome = await this.#update(object, ctx)
     registry.markSeen(ctx.key)
-    await ctx.status(object, providerStatus(object, outcome, ctx.clock.now()))
+    const conflict = registry.conflictOf(ctx.key)
+    await ctx.status(object, providerStatus(object, { ...outcome, conflict }, ctx.clock.now()))
     if (outcome.error !== undefined && this.#events.isNew(ctx.key, outcome.error))
       ctx.event(object, 'Warning', EVENT_REASON, outcome.error)
     if (outcome.error === undefined) this.#events.forget(ctx.key)
@@ -102,8 +118,8 @@ class ProviderReconciler {
       reason,
       againAfterMs: RETRY_MS,
     })
-    this.#secrets.follow(ctx.key, secretKeyOf(object))
-    const read = readProvider(object)
+    const read = readProvider(object, this.#options.limits)
+    this.#secrets.follow(ctx.key, 'invalid' in read ? undefined : read.secret)
     if ('invalid' in read) return failed(read.invalid)
     let values: Readonly<Record<string, string>>
     try {
@@ -171,7 +187,7 @@ class ProviderReconciler {
       registry.unregister(ctx.key)
       this.#leaving.set(ctx.key, known)
       try {
-        if (!(await cleanUp(known.engine, ctx.signal))) return requeue(CLEAN_UP_RETRY_MS)
+        if (!(await cleanUp(known, ctx.signal))) return requeue(CLEAN_UP_RETRY_MS)
       } catch (error) {
         const message = `cleanup of dns provider failed: ${messageOf(error)}`
         await ctx.status(
@@ -184,7 +200,7 @@ class ProviderReconciler {
       this.#leaving.delete(ctx.key)
       await known.engine.close()
     }
-    const secretKey = secretKeyOf(object)
+    const secretKey = usableSecretOf(object, this.#options.limits)
     const others = ctx.list(DNSProvider).filter((other) => keyOf(other) !== ctx.key && secretKeyOf(other) === secretKey)
     const secret = secretKey === undefined ? undefined : await ctx.client.find(Secret, secretKey)
     if (secret?.metadata.finalizers?.includes(PROVIDER_FINALIZER) === true && others.length === 0)

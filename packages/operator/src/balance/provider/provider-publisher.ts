@@ -17,8 +17,16 @@ import { POLICY_SET_TYPE } from '../../rrset/answer-policy.ts'
 import { isWithin, type RRset, sortedUnique } from '../../rrset/rrset.ts'
 import type { BalancedSet } from '../decide/answer-shares.ts'
 import { type BalanceDefaults, type BalancerSettings, readLoadBalancer } from '../load-balancer.ts'
+import { IdentityGuard } from './identity-guard.ts'
 import type { ProviderRegistry, RegisteredProvider } from './provider-registry.ts'
-import { EXISTING_SOURCES, factFrom, logDryRun, PublishedZone } from './published-zone.ts'
+import {
+  type DeletedRecord,
+  deletionNotice,
+  reappearedMessage,
+  type RecordNotice,
+  undoneMessage,
+} from './record-notice.ts'
+import { deletionsIn, EXISTING_SOURCES, factFrom, logDryRun, PublishedZone } from './published-zone.ts'
 import type { PublishedFact, RecordPublisher } from '../write/record-publisher.ts'
 
 export interface ProviderPublisherOptions {
@@ -33,13 +41,20 @@ export interface ProviderPublisherOptions {
   readonly claimedNames: (signal: AbortSignal) => Promise<ReadonlySet<string> | undefined>
   /** The same as far as it is known without a request: only what is not among them is checked live. @default none */
   readonly knownNames?: () => ReadonlySet<string>
+  /** A record was deleted, or another installation uses our identity. */
+  readonly onNotice?: (notice: RecordNotice) => void
+  /** The records of these load balancers changed, and not by us. */
+  readonly onDrift?: (keys: readonly string[]) => void
 }
 
+/** `servers`: only zones whose server is read directly, which costs little. */
+type SweepScope = 'all' | 'servers' | ReadonlySet<string>
+
 export interface ProviderPublisher extends RecordPublisher {
-  /** Removes owned records whose name no load balancer has: of these names, or of all zones. */
-  sweep(names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<void>
+  /** Removes owned records whose name no load balancer has, and reports those of load balancers that somebody else changed. */
+  sweep(scope: SweepScope, signal: AbortSignal): Promise<void>
   /** Removes all records of ours from the zones of a provider; false: some are left, because of the delete budget. */
-  removeAll(engine: Engine, signal: AbortSignal): Promise<boolean>
+  removeAll(provider: Pick<RegisteredProvider, 'name' | 'engine'>, signal: AbortSignal): Promise<boolean>
   /** Of a name, for the ownership record. */
   cnamesOf(name: string): readonly string[]
 }
@@ -64,13 +79,27 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
   const reads = new Map<string, { readonly atMs: number; readonly engine: Engine; readonly fact: PublishedFact }>()
   /** When a name was last written: what a read that began before shows of it may be older. */
   const writtenMs = new Map<string, number>()
+  const guard = new IdentityGuard(clock)
+  const notify = (notice: RecordNotice): void => options.onNotice?.(notice)
+  const onDeleted = (deleted: DeletedRecord): void => {
+    log.info(deleted, 'record deleted')
+    notify(deletionNotice(deleted))
+  }
 
   function zoneOf({ engine, name: provider }: RegisteredProvider, zone: string): PublishedZone {
     let zones = published.get(engine)
     if (zones === undefined) published.set(engine, (zones = new Map()))
     let found = zones.get(zone)
     if (found === undefined) {
-      found = new PublishedZone({ engine, zone, provider, identity, isDryRun: options.isDryRun === true, log })
+      found = new PublishedZone({
+        engine,
+        zone,
+        provider,
+        identity,
+        isDryRun: options.isDryRun === true,
+        log,
+        onDeleted,
+      })
       zones.set(zone, found)
     }
     return found
@@ -109,12 +138,18 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
         return unreadable(messageOf(error))
       }
     },
-    async publish({ settings, sets, cnames: hosts }, { signal }) {
+    async publish({ settings, sets, cnames: hosts, reason }, { signal }) {
       const { recordName, namespace } = settings
       const choice = registry.choose(recordName, namespace)
       if (choice.state !== 'ready') throw new Error(`no provider found for '${settings.dnsName}'`)
       if (sets.length === 0 && identity === '') return 'skipped'
       const before = reads.get(recordName)?.fact.published ?? []
+      const stopped = guard.checkPublished(recordName, sets, before)
+      if (stopped !== undefined) {
+        const message = undoneMessage(recordName, choice.provider.name, identity)
+        if (stopped.isNew) log.warn({ name: recordName, provider: choice.provider.name }, message)
+        return { finding: { reason: 'SecondWriter', severity: 'Warning', message }, afterMs: stopped.afterMs }
+      }
       const forgetRead = (): void => {
         reads.delete(recordName)
         writtenMs.set(recordName, clock.monotonic())
@@ -127,7 +162,10 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
           ? [...sets, ...policySets(sets)].map((set) => desiredOf(set, settings))
           : removals([...before, ...policySets(before)], settings)
       try {
-        return await zoneOf(choice.provider, choice.zone).publish({ name: recordName, desired }, signal)
+        const request = { name: recordName, desired, reason, loadBalancer: settings.key }
+        const outcome = await zoneOf(choice.provider, choice.zone).publish(request, signal)
+        if (outcome === 'published') guard.notePublished(recordName, sets)
+        return outcome
       } finally {
         forgetRead()
       }
@@ -139,10 +177,10 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
       names.delete(key)
       forgetName(name, key)
     },
-    async removeAll(engine, signal) {
+    async removeAll({ engine, name: provider }, signal) {
       const owned = identity === '' ? new Set<string>() : await ownedNames(engine, identity, signal)
       if (owned.size === 0) return true
-      await remove(engine, owned, signal)
+      await remove({ engine, provider }, owned, 'ProviderDeleted', signal)
       return options.isDryRun === true || (await ownedNames(engine, identity, signal)).size === 0
     },
     async sweep(scope, signal) {
@@ -151,9 +189,11 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
       const found: { readonly engine: Engine; readonly provider: string; readonly unknown: ReadonlySet<string> }[] = []
       for (const { name: provider, engine } of registry.providers) {
         try {
-          const candidates = scope === 'all' ? await readZones(engine, signal) : scope
+          const candidates = typeof scope === 'string' ? await readZones(engine, scope, signal) : scope
+          if (candidates === undefined) continue
           const unknown = new Set([...candidates].filter((name) => known?.has(name) !== true))
           if (unknown.size > 0) found.push({ engine, provider, unknown })
+          else if (typeof scope === 'string') reportConflict(provider, [])
         } catch (error) {
           reportFailure(provider, error)
         }
@@ -162,8 +202,13 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
       if (claimed === undefined) return
       for (const { engine, provider, unknown } of found) {
         try {
-          const unclaimed = new Set([...unknown].filter((name) => !claimed.has(name)))
-          if (unclaimed.size > 0) await remove(engine, unclaimed, signal)
+          const unclaimed = [...unknown].filter((name) => !claimed.has(name))
+          const back = unclaimed.filter(
+            (name) => guard.checkRemoved(name, reads.get(name)?.fact.published ?? []) !== undefined,
+          )
+          if (typeof scope === 'string') reportConflict(provider, back)
+          const removable = new Set(unclaimed.filter((name) => !back.includes(name)))
+          if (removable.size > 0) await remove({ engine, provider }, removable, 'LoadBalancerDeleted', signal)
         } catch (error) {
           reportFailure(provider, error)
         }
@@ -179,6 +224,14 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
     writtenMs.delete(name)
   }
 
+  /** @param names that we deleted and that are there again; none: what was reported before is over */
+  function reportConflict(provider: string, names: readonly string[]): void {
+    const message = names.length === 0 ? undefined : reappearedMessage(names, provider, identity)
+    if (!registry.setConflict(provider, message) || message === undefined) return
+    log.warn({ provider, names }, message)
+    notify({ type: 'Warning', provider, message })
+  }
+
   /** One provider that fails delays no other. */
   function reportFailure(provider: string, error: unknown): void {
     log.warn({ provider, error: messageOf(error) }, 'records of deleted load balancers cannot be removed')
@@ -186,28 +239,46 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
 
   /**
    * The names that our identity marks in the zones of a provider. What the load balancers there have published is in the same
-   * read: their next decisions, which follow a sweep, need none of their own.
+   * read: their next decisions, which follow a sweep, need none of their own. Undefined: no zone is in the scope.
    */
-  async function readZones(engine: Engine, signal: AbortSignal): Promise<ReadonlySet<string>> {
+  async function readZones(
+    engine: Engine,
+    scope: 'all' | 'servers',
+    signal: AbortSignal,
+  ): Promise<ReadonlySet<string> | undefined> {
     const owned = new Set<string>()
+    const drifted: string[] = []
     const atMs = clock.monotonic()
     const { targets } = await engine.targets(signal)
-    for (const target of targets) {
+    const chosen = targets.filter(({ provider }) => scope === 'all' || provider.capabilities.readsServer === true)
+    for (const target of chosen) {
       const view = await engine.view(target, 'all', signal)
       const inner = targets.filter(({ zone }) => zone !== target.zone && isWithin(zone.name, target.zone.name))
-      for (const name of ownedIn(view, identity)) {
-        owned.add(name)
+      const found = ownedIn(view, identity)
+      for (const name of found) owned.add(name)
+      // A name that was read before may have lost its ownership record.
+      const before = [...reads].flatMap(([name, read]) => (read.engine === engine ? [name] : []))
+      for (const name of new Set([...found, ...before])) {
         // A name of a zone below this one is published there.
-        const isHere = !inner.some(({ zone }) => isWithin(name, zone.name))
-        if (isHere && (writtenMs.get(name) ?? -1) < atMs)
-          reads.set(name, { atMs, engine, fact: factFrom(name, view, target, identity) })
+        const isHere = isWithin(name, target.zone.name) && !inner.some(({ zone }) => isWithin(name, zone.name))
+        if (!isHere || (writtenMs.get(name) ?? -1) >= atMs) continue
+        const fact = factFrom(name, view, target, identity)
+        const holder = holders.get(name)
+        if (holder !== undefined && isOther(reads.get(name)?.fact, fact)) drifted.push(holder)
+        reads.set(name, { atMs, engine, fact })
       }
     }
-    return owned
+    if (drifted.length > 0) options.onDrift?.(drifted)
+    return chosen.length === 0 ? undefined : owned
   }
 
   /** Each removal is requested by name, so that it needs no approval; the delete budget still counts it. */
-  async function remove(engine: Engine, unclaimed: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+  async function remove(
+    { engine, provider }: { readonly engine: Engine; readonly provider: string },
+    unclaimed: ReadonlySet<string>,
+    reason: 'LoadBalancerDeleted' | 'ProviderDeleted',
+    signal: AbortSignal,
+  ): Promise<void> {
     const desired = [...unclaimed].flatMap((name) =>
       [...ORIGINAL_TYPES, POLICY_SET_TYPE].map((type): Desired => ({
         set: { name, type, ttl: 0, values: [] },
@@ -225,13 +296,24 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
         if (!IGNORED_REFUSALS.has(code)) log.warn({ name, type, code, why }, 'record is not removed')
       if (plan.changes.length === 0) continue
       if (options.isDryRun === true) logDryRun(log, plan)
-      else
-        for (const { change, code, why } of failuresOf(await engine.apply(plan, signal)))
+      else {
+        const outcome = await engine.apply(plan, signal)
+        for (const { change, code, why } of failuresOf(outcome))
           log.warn({ name: change.name, type: change.type, code, why }, 'record is not removed')
+        for (const deleted of deletionsIn(outcome, provider)) {
+          onDeleted({ ...deleted, reason })
+          guard.noteRemoved(deleted.name)
+        }
+      }
     }
   }
 
   return publisher
+}
+
+/** False when it was never read. */
+function isOther(before: PublishedFact | undefined, after: PublishedFact): boolean {
+  return before !== undefined && JSON.stringify(before) !== JSON.stringify(after)
 }
 
 /** Names of a provider's zones that our identity marks. */

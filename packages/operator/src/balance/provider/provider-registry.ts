@@ -68,6 +68,9 @@ export class ProviderRegistry {
   /** DNSProviders that were reconciled at least once: before that, a name without a provider is undecided. */
   readonly #seen = new Set<string>()
   readonly #listeners = new Set<() => void>()
+  /** By provider: another installation writes with our identity. */
+  readonly #conflicts = new Map<string, string>()
+  readonly #conflictListeners = new Set<(provider: string) => void>()
 
   get providers(): readonly RegisteredProvider[] {
     return [...this.#providers.values()]
@@ -123,6 +126,26 @@ export class ProviderRegistry {
 
   forget(name: string): void {
     this.#seen.delete(name)
+    this.#conflicts.delete(name)
+  }
+
+  conflictOf(name: string): string | undefined {
+    return this.#conflicts.get(name)
+  }
+
+  /** True if it is another one than before. */
+  setConflict(name: string, message: string | undefined): boolean {
+    if (this.#conflicts.get(name) === message) return false
+    if (message === undefined) this.#conflicts.delete(name)
+    else this.#conflicts.set(name, message)
+    for (const listener of this.#conflictListeners) listener(name)
+    return true
+  }
+
+  /** Calls the listener with the name of a provider whose conflict changed. Returns the unsubscribe function. */
+  onConflict(listener: (provider: string) => void): () => void {
+    this.#conflictListeners.add(listener)
+    return () => this.#conflictListeners.delete(listener)
   }
 
   subscribe(listener: () => void): () => void {

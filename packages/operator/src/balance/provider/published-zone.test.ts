@@ -30,7 +30,7 @@ async function startProcess(provider: MemoryProvider, store: GuardStore = memory
     async publish(label: string, ...values: string[]) {
       const { loadBalancer, settings } = loadBalancerFixture(label)
       const sets = values.length === 0 ? [] : [{ name: settings.recordName, type: 'A', ttl: 30, values }]
-      return publisher.publish({ loadBalancer, settings, sets, cnames: [] }, context)
+      return publisher.publish({ loadBalancer, settings, sets, cnames: [], reason: 'EndpointSelected' }, context)
     },
     forget: async (label: string) => publisher.forget(`web/${label}`, context),
   }

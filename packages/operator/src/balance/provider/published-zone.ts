@@ -9,12 +9,14 @@
 import { GroupedCalls, type Logger, messageOf } from '@seamark/kube'
 import { ORIGINAL_CLUSTER, ORIGINAL_TYPES, ownerIdOf } from '../../providers/original-ownership.ts'
 import type { Engine, Planned, Target } from '../../records/engine.ts'
-import { failuresOf } from '../../records/execute/result.ts'
+import type { Reason } from '../../reasons.ts'
+import { failuresOf, type PlanOutcome } from '../../records/execute/result.ts'
 import { ownershipOf } from '../../records/plan/ownership.ts'
 import type { Desired, Plan, SourceView } from '../../records/plan/plan.ts'
 import type { ZoneView } from '../../records/plan/zone-view.ts'
 import { POLICY_SET_TYPE, policyForType } from '../../rrset/answer-policy.ts'
 import type { BalancedSet } from '../decide/answer-shares.ts'
+import type { DeletedRecord } from './record-notice.ts'
 import type { PublishedFact } from '../write/record-publisher.ts'
 
 export interface PublishedZoneOptions {
@@ -27,11 +29,15 @@ export interface PublishedZoneOptions {
   readonly identity: string
   readonly isDryRun: boolean
   readonly log: Pick<Logger, 'info'>
+  readonly onDeleted: (deleted: DeletedRecord) => void
 }
 
 interface PublishRequest {
   readonly name: string
   readonly desired: readonly Desired[]
+  /** Of what is deleted. */
+  readonly reason: Reason
+  readonly loadBalancer: string
 }
 
 type Outcome = 'published' | 'skipped'
@@ -89,7 +95,7 @@ export class PublishedZone {
       const refused = refusalsIn(planned)
       for (const [name, error] of refused) results.set(name, error)
       if (refused.size === 0) {
-        for (const plan of planned.plans) await this.#apply(plan, results, signal)
+        for (const plan of planned.plans) await this.#apply(plan, left, results, signal)
         for (const { name } of left) if (!results.has(name)) results.set(name, this.#notServed(planned.unread))
         return results
       }
@@ -107,8 +113,13 @@ export class PublishedZone {
     return this.#options.engine.plan({ desired, unusable: [], sources: EXISTING_SOURCES }, names, signal)
   }
 
-  async #apply(plan: Plan, results: Map<string, Outcome | Error>, signal: AbortSignal): Promise<void> {
-    const { engine, isDryRun, log } = this.#options
+  async #apply(
+    plan: Plan,
+    requests: readonly PublishRequest[],
+    results: Map<string, Outcome | Error>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { engine, isDryRun, log, provider, onDeleted } = this.#options
     const names = plan.scope === 'all' ? [] : plan.scope
     if (isDryRun) {
       logDryRun(log, plan)
@@ -116,7 +127,13 @@ export class PublishedZone {
       return
     }
     try {
-      const failures = failuresOf(await engine.apply(plan, signal))
+      const outcome = await engine.apply(plan, signal)
+      const failures = failuresOf(outcome)
+      const requested = new Map(requests.map((request) => [request.name, request]))
+      for (const deleted of deletionsIn(outcome, provider)) {
+        const request = requested.get(deleted.name)
+        if (request !== undefined) onDeleted({ ...deleted, reason: request.reason, loadBalancer: request.loadBalancer })
+      }
       for (const name of names) results.set(name, 'published')
       for (const { change, code, why } of failures) results.set(change.group, new Error(`${code ?? ''}: ${why ?? ''}`))
     } catch (error) {
@@ -129,6 +146,15 @@ export class PublishedZone {
     const { provider, zone } = this.#options
     return new Error(why === '' ? `provider '${provider}' does not serve ${zone} any more` : why)
   }
+}
+
+/** The records that were deleted just now, without their ownership records. */
+export function deletionsIn({ plan, results }: PlanOutcome, provider: string): Omit<DeletedRecord, 'reason'>[] {
+  return results.flatMap(({ change: { op, name, type, from }, result }) =>
+    op === 'delete' && result === 'applied' && type !== POLICY_SET_TYPE
+      ? [{ provider, zone: plan.zone, name, type, values: from?.values ?? [] }]
+      : [],
+  )
 }
 
 function refusalsIn({ plans }: Planned): ReadonlyMap<string, Error> {
@@ -153,7 +179,8 @@ export function factFrom(name: string, view: ZoneView, target: Target, identity:
       sets.push({ name, type, ttl: set.ttl, values: set.values, ...(policy !== undefined && { policy }) })
   }
   const answersByPolicy = target.provider.capabilities.answersByPolicy === true
-  return { published: sets, provider: { state: 'ready' }, answersByPolicy } satisfies PublishedFact
+  const readFrom = target.provider.capabilities.readsServer === true ? 'server' : 'service'
+  return { published: sets, provider: { state: 'ready' }, answersByPolicy, readFrom } satisfies PublishedFact
 }
 
 function foreign(name: string, message: string, code: string): PublishedFact {

@@ -19,7 +19,7 @@ export interface BalanceMetrics {
   ): void
   /** Removes every series of the load balancer. */
   forget(key: string): void
-  /** A pass over all load balancers; whole seconds. */
+  /** A pass over all load balancers; seconds, with fractions. */
   passed(durationSeconds: number, intervalSeconds: number): void
 }
 

@@ -2,7 +2,8 @@
  * Writes of the load balancer controller behind the guard against a second writer: a write that another client undoes again
  * and again is stopped, and reported once by the guard.
  *
- * `seamark dnslb` has no such guard: there the leases of the original keep a second manager away.
+ * `seamark dnslb` has no such guard for objects: there the leases of the original keep a second manager away. For records at a
+ * provider it has balance/provider/identity-guard.ts.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Context, Immutable } from '@seamark/kube'

@@ -9,6 +9,7 @@ import { withController } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import type { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
+import type { Reason } from '../../reasons.ts'
 import { isWithin } from '../../rrset/rrset.ts'
 import type { BalancedSet } from '../decide/answer-shares.ts'
 import type { StoppedWrite } from '../../safety/second-writer-guard.ts'
@@ -21,6 +22,11 @@ export interface PublishedFact {
   /** A, AAAA and CNAME sets of the DNS name; undefined when they cannot be read. */
   readonly published: readonly BalancedSet[] | undefined
   readonly provider: ProviderFact
+  /**
+   * Where the sets were read: at a server that answers for the zone, at the interface of a DNS service, whose servers may not
+   * answer it yet, or in an object. @default object
+   */
+  readonly readFrom?: 'server' | 'service' | 'object'
   /** The name is in a zone of our own DNS server. @default false */
   readonly answersByPolicy?: boolean
 }
@@ -32,6 +38,8 @@ interface PublishRequest {
   readonly sets: readonly BalancedSet[]
   /** Host names whose addresses are in the sets. */
   readonly cnames: readonly string[]
+  /** Why these: reported with records that are deleted. */
+  readonly reason: Reason
 }
 
 type Desired = ReturnType<typeof recordsObject>
@@ -55,8 +63,8 @@ export interface RecordPublisher {
   forget(key: string, context: PublishContext): Promise<void>
   /** False: it is not known yet which providers there are; nothing is decided. @default always true */
   isReady?(): boolean
-  /** Calls the listener when every load balancer has to be decided again. Returns the unsubscribe function. */
-  subscribe?(listener: () => void): () => void
+  /** Calls the listener when load balancers have to be decided again: those of these keys, or all. Returns the unsubscribe function. */
+  subscribe?(listener: (keys?: readonly string[]) => void): () => void
 }
 
 /**

@@ -2,7 +2,7 @@ import { createDnsClient, createDnsServer, createRRset, createZone, fqdn, policy
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { AuthoritativeDns } from './authoritative-dns.ts'
 import { lookupTxt } from './domain-controller.ts'
-import { lookUpServers, rememberServers, serversOf, type SystemResolver } from './name-servers.ts'
+import { lookUpServers, rememberServers, serversOf, type SystemResolver } from '../../authority/name-servers.ts'
 
 const origin = fqdn('example.test.')
 

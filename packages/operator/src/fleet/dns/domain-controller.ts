@@ -3,12 +3,13 @@
  * a cache.
  */
 import { randomBytes } from 'node:crypto'
-import { type DnsClient, DnsError, groupRecords } from '@seamark/dns'
+import { groupRecords } from '@seamark/dns'
 import { type Manager, requeue, setCondition, specChanged } from '@seamark/kube'
 import type { Condition } from '@seamark/kube'
+import { askAny, type AuthoritativeClient } from '../../authority/answers.ts'
+import type { FindServers } from '../../authority/name-servers.ts'
 import { DomainVerification } from '../../api/domain-verification.ts'
 import { challengeName, decideDomain, reasonOf, type TxtAnswer } from '../decide/domain.ts'
-import { type FindServers, isAuthoritative } from './name-servers.ts'
 
 type LookupTxt = (name: string) => Promise<TxtAnswer>
 
@@ -54,20 +55,13 @@ export function setUpDomains(manager: Manager, { lookupTxt, isWriting, untilMayW
 /** Asks the servers of the name until one answers with authority for its zone. Undefined: none did. */
 export async function lookupTxt(
   name: string,
-  client: Pick<DnsClient, 'query'>,
+  client: AuthoritativeClient,
   findServers: FindServers,
 ): Promise<TxtAnswer> {
-  for (const { addresses } of await findServers(name))
-    for (const server of addresses) {
-      try {
-        const { message } = await client.query({ server, name, type: 'TXT' })
-        if (isAuthoritative(message))
-          return groupRecords(message.answers).flatMap(({ type, values }) => (type === 'TXT' ? values.map(textOf) : []))
-      } catch (error) {
-        if (!(error instanceof DnsError)) throw error
-      }
-    }
-  return undefined
+  const servers = await findServers(name)
+  const answer = await askAny(client, { name, types: ['TXT'] }, servers, new AbortController().signal)
+  if ('why' in answer) return undefined
+  return groupRecords(answer.answers).flatMap(({ type, values }) => (type === 'TXT' ? values.map(textOf) : []))
 }
 
 /** The strings of a TXT record, joined (RFC 7208 §3.3). */

@@ -74,6 +74,13 @@ async function addressesOf(system: SystemResolver, server: string): Promise<Serv
   return found.flat().map((address) => ({ address }))
 }
 
+/** Those that a DNS server knows; `resolver` is its address, empty: the servers of the machine. Remembered. */
+export function serversByRecords(resolver: string, nowMs: () => number): FindServers {
+  const system = new Resolver(TIMEOUT)
+  if (resolver !== '') system.setServers([resolver])
+  return rememberServers(async (name) => lookUpServers(name, system), nowMs)
+}
+
 /** Caches what was found, by name. */
 export function rememberServers(find: FindServers, nowMs: () => number): FindServers {
   const known = new Map<string, { readonly servers: readonly NameServer[]; readonly untilMs: number }>()
