@@ -7,7 +7,7 @@
  */
 import { spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { accessSync, appendFileSync, constants, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join, relative, sep } from 'node:path'
 
@@ -34,14 +34,23 @@ const tierAt = args.indexOf('--tier')
 const tiers = tierAt < 0 ? TIERS : [args[tierAt + 1]]
 if (tierAt >= 0) args.splice(tierAt, 2)
 
+function isExecutable(file) {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** The same look-up as findProgram of test/kit. */
 function isFound(program) {
   const override = process.env[`TEST_ASSET_${program.toUpperCase().replaceAll('-', '_')}`]
-  if (override) return existsSync(override)
+  if (override) return isExecutable(override)
   const path = (process.env.PATH ?? '').split(delimiter)
   const serverFolders = path.filter((folder) => folder.endsWith('/bin')).map((folder) => join(folder, '../sbin'))
-  const folders = [process.env.KUBEBUILDER_ASSETS ?? '/usr/local/kubebuilder/bin', ...path, ...serverFolders]
-  return folders.some((folder) => existsSync(join(folder, program)))
+  const folders = [process.env.KUBEBUILDER_ASSETS || '/usr/local/kubebuilder/bin', ...path, ...serverFolders]
+  return folders.some((folder) => isExecutable(join(folder, program)))
 }
 
 /** A whole number; exits with the usage code when SEAMARK_ORDER is something else. */

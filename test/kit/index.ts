@@ -32,7 +32,7 @@ export function findProgram(name: string): string | undefined {
   const path = (process.env['PATH'] ?? '').split(delimiter)
   // Debian installs servers in /usr/sbin, which the PATH of a user may lack: the sbin beside each bin is searched too.
   const serverFolders = path.filter((folder) => folder.endsWith('/bin')).map((folder) => join(folder, '../sbin'))
-  const folders = [process.env['KUBEBUILDER_ASSETS'] ?? DEFAULT_ASSETS_FOLDER, ...path, ...serverFolders]
+  const folders = [process.env['KUBEBUILDER_ASSETS'] || DEFAULT_ASSETS_FOLDER, ...path, ...serverFolders]
   return folders.map((folder) => join(folder, name)).find(isExecutable)
 }
 

@@ -28,7 +28,7 @@ export { gateWrites, WriteRefused } from './process/write-gate.ts'
 export * from './config.ts'
 export { FleetConfig, type FleetOptions } from './fleet/config.ts'
 export { MEMBER_RIGHTS } from './fleet/members/member-access.ts'
-export { fleetHops, type HostTrace, previewDrain, printTree, traceHost } from './fleet/trace.ts'
+export { fleetHops, type HostTrace, previewDrain, printTree, publishedAddresses, traceHost } from './fleet/trace.ts'
 export * from './reasons.ts'
 export {
   type AnswerFact,

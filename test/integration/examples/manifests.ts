@@ -26,13 +26,15 @@ export async function applyExample(
   file: string,
   isWanted: (manifest: Manifest) => boolean = () => true,
 ): Promise<void> {
-  for (const manifest of readExample(file).filter(isWanted)) {
-    const { apiVersion = '', kind = '' } = manifest
-    const [group, version] = apiVersion.includes('/') ? apiVersion.split('/') : ['', apiVersion]
-    const plural = PLURALS[kind] ?? `${kind.toLowerCase()}s`
-    const namespaced = manifest.metadata.namespace !== undefined
-    await client.apply({ group: group ?? '', version: version ?? '', kind, plural, namespaced }, manifest, {
-      force: true,
-    })
-  }
+  for (const manifest of readExample(file).filter(isWanted)) await applyManifest(client, manifest)
+}
+
+export async function applyManifest(client: Client, manifest: Manifest): Promise<void> {
+  const { apiVersion = '', kind = '' } = manifest
+  const [group, version] = apiVersion.includes('/') ? apiVersion.split('/') : ['', apiVersion]
+  const plural = PLURALS[kind] ?? `${kind.toLowerCase()}s`
+  const namespaced = manifest.metadata.namespace !== undefined
+  await client.apply({ group: group ?? '', version: version ?? '', kind, plural, namespaced }, manifest, {
+    force: true,
+  })
 }

@@ -75,6 +75,12 @@ const GlobalIngressStatus = z.object({
     .optional()
     .describe('Where the settings come from: GlobalIngressPolicy NAMESPACE/NAME, or the annotations of the root.'),
   addresses: z.array(z.string()).optional().describe('Addresses of all leaves that serve, merged and sorted.'),
+  answered: z
+    .array(z.string())
+    .optional()
+    .describe(
+      'What the DNS servers of the hosts answer, sorted: addresses, and names of CNAMEs. Absent: not asked yet, or fleet.verifyDns is off.',
+    ),
   spareClusters: z
     .array(z.string())
     .optional()

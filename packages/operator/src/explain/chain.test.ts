@@ -67,6 +67,18 @@ describe('explain', () => {
     )
   })
 
+  it('of a host of the fleet, an answer is judged by what its load balancer publishes, not by what a source requests', () => {
+    const fleet = [{ name: 'claim', state: 'ok', text: 'owned' }] as const
+    const answer = (...targets: string[]) => ({ server: 's', targets })
+    const given = { fleet, targets: [], endpoint: undefined, plan: undefined, published: ['192.0.2.1'] }
+    expect(firstBroken({ ...given, answer: answer('192.0.2.1') })).toBeUndefined()
+    expect(firstBroken({ ...given, answer: answer('192.0.2.1', '192.0.2.2') })).toBe('answer AnswerDiffers')
+    expect(firstBroken({ ...given, targets: ['192.0.2.2'], answer: answer('192.0.2.2') })).toBe('answer AnswerDiffers')
+    expect(firstBroken({ ...given, isPublishOn: false, published: [], answer: answer('192.0.2.1') })).toBe(
+      'answer AnswerDiffers',
+    )
+  })
+
   it.each<[string, Partial<ExplainFacts>, string]>([
     [
       'no source names the host',

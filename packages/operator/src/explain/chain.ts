@@ -71,6 +71,8 @@ export interface ExplainFacts {
   readonly isPublishOn?: boolean
   /** Of a host of the fleet: in place of the hops of a source, its address, certificate and DNSEndpoint. */
   readonly fleet?: readonly Hop[]
+  /** Of a host of the fleet: what its load balancer publishes, in place of the targets of a source. */
+  readonly published?: readonly string[]
   /** The load balancer that publishes the host, if one does. */
   readonly balance?: BalanceFact
   /** What the gateway of this cluster does with a request; undefined: no request was asked about. */
@@ -332,7 +334,8 @@ function externalDnsHop(endpoint: EndpointFact | undefined): Hop {
   return ok('plan', 'ExternalDNS has seen the DNSEndpoint')
 }
 
-function providerHop({ plan, targets }: ExplainFacts): Hop {
+function providerHop({ plan, targets: requested, published }: ExplainFacts): Hop {
+  const targets = published ?? requested
   if (plan === undefined) return skipped('provider', 'no provider of ours is configured')
   if (plan.providerFault !== undefined) return broken('provider', plan.providerFault.reason, plan.providerFault.message)
   if (targets.length > 0 && !isSameSet(plan.records, targets)) {
@@ -341,15 +344,16 @@ function providerHop({ plan, targets }: ExplainFacts): Hop {
   return ok('provider', `zone ${plan.zone} has ${plan.records.join(', ') || 'nothing, as desired'}`)
 }
 
-function answerHop({ answer, targets, endpoint, isPublishOn = true }: ExplainFacts): Hop {
+function answerHop({ answer, targets, endpoint, published, isPublishOn = true }: ExplainFacts): Hop {
   if (answer === undefined) return skipped('answer', 'no DNS server was asked; name one with --server')
   if (answer.fault !== undefined) return broken('answer', 'AnswerDiffers', `${answer.server}: ${answer.fault}`)
-  const desired = targets.length > 0 ? targets : (endpoint?.targets ?? [])
+  const desired = published ?? (targets.length > 0 ? targets : (endpoint?.targets ?? []))
   // Without a DNSEndpoint the record may be anybody's.
-  if (!isPublishOn && desired.length === 0)
+  if (!isPublishOn && published === undefined && desired.length === 0)
     return skipped('answer', `${answer.server} answers ${answer.targets.join(', ') || 'nothing'}; ${PUBLISH_OFF}`)
   if (!isSameSet(answer.targets, desired)) {
-    return broken('answer', 'AnswerDiffers', `${answer.server} answers ${answer.targets.join(', ') || 'nothing'}`)
+    const text = `${answer.server} answers ${answer.targets.join(', ') || 'nothing'} instead of ${desired.join(', ') || 'nothing'}`
+    return broken('answer', 'AnswerDiffers', text)
   }
   return ok('answer', `${answer.server} answers ${answer.targets.join(', ') || 'nothing, as desired'}`)
 }

@@ -2,6 +2,7 @@
  * A host of the fleet from its root to its addresses, for `seamark tree`, `seamark explain` and `seamark drain`. Reads the hub
  * only, and computes no decision again: what is shown is what the controllers stored.
  */
+import { isIP } from 'node:net'
 import { type Client, findCondition } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { Cluster } from '../api/cluster.ts'
@@ -20,7 +21,12 @@ interface TracedLeaf {
   readonly phase: string
   readonly reason: string
   readonly isStale: boolean
-  readonly addresses: readonly { readonly value: string; readonly state: string }[]
+  readonly addresses: readonly {
+    readonly value: string
+    readonly state: string
+    /** Undefined: it is not offered to balance. */
+    readonly isPublished: boolean | undefined
+  }[]
 }
 
 interface TracedRoot {
@@ -72,7 +78,11 @@ export async function traceHost(client: Client, given: string, signal?: AbortSig
           phase: status?.phase ?? 'Pending',
           reason: status?.reason ?? 'ApplyPending',
           isStale: status?.stale === true,
-          addresses: (status?.addresses ?? []).map(({ value }) => ({ value, state: stateOf(reported.get(value)) })),
+          addresses: (status?.addresses ?? []).map(({ value }) => ({
+            value,
+            state: stateOf(value, reported.get(value), global.status?.answered),
+            isPublished: reported.has(value) ? reported.get(value)?.status?.active === true : undefined,
+          })),
         }
       })
       .sort((a, b) => (a.cluster < b.cluster ? -1 : 1))
@@ -89,12 +99,42 @@ export async function traceHost(client: Client, given: string, signal?: AbortSig
   }
 }
 
-function stateOf(endpoint: DNSLoadBalancerEndpoint | undefined): string {
+/** What balance decided, and where DNS servers answer something else, that. `answered`: undefined, they were not asked. */
+function stateOf(
+  value: string,
+  endpoint: DNSLoadBalancerEndpoint | undefined,
+  answered: readonly string[] | undefined,
+): string {
+  const isActive = endpoint?.status?.active === true
+  const decided = decidedState(endpoint, isActive)
+  // What a name resolves to is not known here.
+  if (answered === undefined || isIP(value) === 0 || answered.includes(value) === isActive) return decided
+  return isActive ? `${decided === 'answered' ? 'published' : decided}, not answered` : `${decided}, still answered`
+}
+
+function decidedState(endpoint: DNSLoadBalancerEndpoint | undefined, isActive: boolean): string {
   if (endpoint === undefined) return 'not offered'
-  const { healthy, active } = endpoint.status ?? {}
-  if (endpoint.spec.drain === true) return active === true ? 'draining' : 'withdrawn'
-  if (active === true) return 'answered'
+  if (endpoint.spec.drain === true) return isActive ? 'draining' : 'withdrawn'
+  if (isActive) return 'answered'
+  const { healthy } = endpoint.status ?? {}
   return healthy === undefined ? 'not probed yet' : healthy ? 'healthy' : 'unhealthy'
+}
+
+/** Addresses that DNS answers and no leaf of the root has. */
+function othersAnswered({ global, leaves }: TracedRoot): string[] {
+  const own = new Set(leaves.flatMap(({ addresses }) => addresses.map(({ value }) => value)))
+  // A leaf whose address is a name: what DNS answers may be what the name resolves to.
+  if ([...own].some((value) => isIP(value) === 0)) return []
+  return (global.status?.answered ?? []).filter((value) => !own.has(value))
+}
+
+/** Addresses that balance publishes for the roots of a host; undefined: it is offered none. */
+export function publishedAddresses({ roots }: HostTrace): string[] | undefined {
+  const offered = roots.flatMap(({ leaves }) =>
+    leaves.flatMap(({ addresses }) => addresses.filter(({ isPublished }) => isPublished !== undefined)),
+  )
+  if (offered.length === 0) return undefined
+  return [...new Set(offered.filter(({ isPublished }) => isPublished === true).map(({ value }) => value))].sort()
 }
 
 /** Root → leaves → addresses, with a word of state at each. */
@@ -115,6 +155,9 @@ export function printTree({ host, owner, roots }: HostTrace): string {
       for (const { value, state } of leaf.addresses)
         lines.push(`${margin}${isLast ? '   ' : '│  '}└─ ${value}  ${state}`)
     }
+    const others = othersAnswered({ root, global, leaves })
+    if (others.length > 0)
+      lines.push(`${margin}DNS answers ${others.join(', ')}, which no leaf has; seamark explain ${host} shows why`)
   }
   return `${lines.join('\n')}\n`
 }

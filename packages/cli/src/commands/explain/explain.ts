@@ -25,6 +25,7 @@ import {
   openEngine,
   openRecordsStores,
   ProviderError,
+  publishedAddresses,
   publishOptions,
   REASONS,
   RecordsError,
@@ -87,10 +88,12 @@ export function build(io: Io): Command {
         io.signal,
       )
       const trace = await traceHost(cluster.client, host, io.signal).catch(() => undefined)
+      const published = trace === undefined ? undefined : publishedAddresses(trace)
       const request = question === undefined ? undefined : await traceInCluster(cluster.client, question, io.signal)
       const explanation = explain({
         ...facts,
         ...(trace !== undefined && { fleet: fleetHops(trace) }),
+        ...(published !== undefined && { published }),
         ...(request !== undefined && { route: { isServed: request.outcome !== 'none', text: request.text } }),
       })
       const { output } = flags

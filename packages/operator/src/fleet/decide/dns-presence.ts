@@ -38,6 +38,45 @@ export function isAnsweredEverywhere(addresses: readonly LeafAddress[], answers:
   )
 }
 
+/** What the servers of all hosts answer, sorted. Undefined: not every one answered, so that it is not known. */
+export function answeredValues(answers: readonly HostAnswers[]): string[] | undefined {
+  const values = answers.flatMap(({ servers }) => servers.map((server) => server.values))
+  if (answers.length === 0 || answers.some(({ servers }) => servers.length === 0) || values.includes(undefined))
+    return undefined
+  return [...new Set(values.flatMap((each) => [...(each ?? [])]))].sort()
+}
+
+/** A leaf that balance published. */
+export interface PublishedLeaf {
+  readonly addresses: readonly LeafAddress[]
+  /** With weight 0 it is answered only where nothing else is. */
+  readonly hasWeight: boolean
+}
+
+/**
+ * How the answers differ from what balance published, in words: an address of no leaf that is published, or a published leaf
+ * that a server does not answer. Undefined: they do not, or it is not known.
+ */
+export function answerFault(published: readonly PublishedLeaf[], answers: readonly HostAnswers[]): string | undefined {
+  const addresses = published.flatMap((leaf) => leaf.addresses)
+  // What a name resolves to is not known here.
+  if (addresses.some(({ type }) => type !== 'IPAddress')) return undefined
+  const wanted = new Set(addresses.map(({ value }) => value))
+  for (const { host, servers } of answers)
+    for (const { server, values } of servers) {
+      if (values === undefined) continue
+      const hasOthers = [...values].some((value) => !wanted.has(value))
+      const isShort = published.some((leaf) => leaf.hasWeight && !leaf.addresses.some(({ value }) => values.has(value)))
+      if (!hasOthers && !isShort) continue
+      return `${server} answers ${textOf(values)} for ${host} instead of ${textOf(wanted)}`
+    }
+  return undefined
+}
+
+function textOf(values: ReadonlySet<string>): string {
+  return [...values].sort().join(', ') || 'nothing'
+}
+
 /** Servers that did not answer, for a message. */
 export function silentServers(answers: readonly HostAnswers[]): string[] {
   const silent = answers.flatMap(({ host, servers }) =>

@@ -45,6 +45,8 @@ function facts(leaves: readonly LeafSummary[], changes: Partial<StatusFacts> = {
     refusedHosts: [],
     policy: 'annotations',
     silentServers: [],
+    answered: undefined,
+    answerFault: undefined,
     placement: { reason: 'Placed', message: 'on 2 of 2 clusters', rejected: [] },
     partialHosts: [],
     isDnsVerified: true,
@@ -60,6 +62,16 @@ const statusOf = (given: StatusFacts, type: string) => {
 }
 
 describe('the status of a root', () => {
+  it('is not published while DNS servers answer something else than what was published', () => {
+    const fault = 'ns1 answers 192.0.2.1 for shop.example.com instead of 192.0.2.2'
+    const given = facts([leaf('eu1')], { answered: ['192.0.2.1'], answerFault: fault })
+    expect(statusOf(given, 'DNSPublished')).toBe('False AnswerDiffers')
+    expect(statusOf(given, 'Ready')).toBe('False NotYetPropagated')
+    const { status } = decideStatus(given)
+    expect(findCondition(status.conditions, 'DNSPublished')?.message).toContain(fault)
+    expect(status.answered).toEqual(['192.0.2.1'])
+  })
+
   it('is ready when a host is owned, a leaf serves and DNS answers', () => {
     const given = facts([leaf('eu1'), leaf('us1')])
     expect(statusOf(given, 'Ready')).toBe('True Serving')

@@ -42,6 +42,10 @@ export interface StatusFacts {
   readonly partialHosts: readonly string[]
   /** Undefined: DNS is not managed here, or not read yet. */
   readonly isDnsVerified: boolean | undefined
+  /** What the DNS servers of the hosts answer, sorted; undefined: not known. */
+  readonly answered: readonly string[] | undefined
+  /** How that differs from what was published, in words; undefined: it does not, or it is not known. */
+  readonly answerFault: string | undefined
   /** DNS servers that did not answer. */
   readonly silentServers: readonly string[]
   readonly previous: Immutable<Condition[]> | undefined
@@ -90,13 +94,17 @@ export function decideStatus(facts: StatusFacts): StatusDecision {
   )
   const silence =
     facts.silentServers.length === 0 ? '' : `; no answer: ${facts.silentServers.join(', ')}; see fleet.dnsServers`
-  const isPublished = facts.spec.published && facts.isDnsVerified !== false
-  set(
-    'DNSPublished',
-    isPublished,
-    isPublished ? 'Published' : 'NotYetPropagated',
-    isPublished ? 'DNS answers the hosts' : `DNS does not answer the hosts yet${silence}`,
-  )
+  const isWritten = facts.spec.published && facts.isDnsVerified !== false
+  const isPublished = isWritten && facts.answerFault === undefined
+  if (facts.answerFault !== undefined)
+    set('DNSPublished', false, 'AnswerDiffers', `${facts.answerFault}; seamark explain HOST shows who wrote it`)
+  else
+    set(
+      'DNSPublished',
+      isPublished,
+      isPublished ? 'Published' : 'NotYetPropagated',
+      isPublished ? 'DNS answers the hosts' : `DNS does not answer the hosts yet${silence}`,
+    )
   const degraded = degradations(leaves, facts)
   set(
     'Degraded',
@@ -128,6 +136,7 @@ export function decideStatus(facts: StatusFacts): StatusDecision {
         published: leaf.isPublished,
       })),
       addresses: mergeAddresses(leaves).map(({ value }) => value),
+      ...(facts.answered !== undefined && { answered: [...facts.answered] }),
       ...(spares.length > 0 && { spareClusters: spares.map(({ cluster }) => cluster) }),
       conditions: conditions as Condition[],
     },

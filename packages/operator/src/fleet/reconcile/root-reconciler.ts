@@ -15,6 +15,7 @@ import { feedBalance } from '../decide/dns-feed.ts'
 import { decideLeaves, isHostAnswered, type LeavesFacts, needsAnswers, summarizeLeaf } from '../decide/leaves.ts'
 import { resolvePolicy } from '../decide/policy.ts'
 import type { LeafSummary } from '../decide/status.ts'
+import { AnswerCheck, type AnswerVerdict } from '../dns/answer-check.ts'
 import type { AuthoritativeDns } from '../dns/authoritative-dns.ts'
 import { syncFeed } from '../dns/feed.ts'
 import { isRoot, isStillRoot, ROOT_FINALIZER } from '../../hosts/root.ts'
@@ -48,9 +49,12 @@ const LATE_VERIFY_MS = 60_000
 
 export class RootReconciler {
   readonly #deps: RootReconcilerDeps
+  /** Undefined: DNS servers are not asked. */
+  readonly #answers: AnswerCheck | undefined
 
   constructor(deps: RootReconcilerDeps) {
     this.#deps = deps
+    this.#answers = deps.dns === undefined || !deps.options.dns ? undefined : new AnswerCheck(deps.dns)
   }
 
   async reconcile(kind: RootKind, root: Immutable<Obj>, ctx: Context): Promise<Next> {
@@ -63,6 +67,7 @@ export class RootReconciler {
     if (!isWriting()) return requeue(IDLE_RETRY)
     if (!isSelected && (isDeleted || !(await isStillRoot(kind, root, options.roots, ctx.client)))) {
       metrics.leavesDecided(ctx.key, [])
+      this.#answers?.forget(root.metadata.uid ?? '')
       return teardown.root(kind, root, ctx)
     }
     const before = ctx.by(this.#deps.indexes.globalByRoot, root.metadata.uid ?? '')[0]
@@ -135,10 +140,32 @@ export class RootReconciler {
     // Once it was verified, a server that is silent for a moment changes nothing.
     const isAnswered = !options.dns || isHostAnswered(isVerified ? unasked : facts)
     if (isAsked && !isAnswered) againAtMs = Math.min(againAtMs, nowMs + verifyAfterMs(global, nowMs))
-    await reportRoot(pass, { facts, leaves: summaries, partialHosts: feed.partialHosts, isAnswered }, ctx)
+    const verdict = await this.#compare(pass, hosts, facts, isVerified, ctx.signal)
+    againAtMs = Math.min(againAtMs, verdict?.againAtMs ?? againAtMs)
+    await reportRoot(pass, { facts, leaves: summaries, partialHosts: feed.partialHosts, isAnswered, verdict }, ctx)
     if (!Number.isFinite(againAtMs)) return undefined
     // Later by the batch, so that waits of several leaves that end one after another are handled at once.
     return requeue(Math.max(1, againAtMs - nowMs + this.#deps.batchMs()))
+  }
+
+  /** The answers of the servers of these hosts, as soon as there is an address that could be answered. */
+  async #compare(
+    { root, global }: RootPass,
+    hosts: readonly string[],
+    { leaves, answers, spec, nowMs }: LeavesFacts,
+    wasRight: boolean,
+    signal: AbortSignal,
+  ): Promise<AnswerVerdict | undefined> {
+    const seen = [...leaves].map(([cluster, leaf]) => ({ ...leaf.seen, cluster }))
+    // What is published is not known yet: what was said stays.
+    if (this.#answers === undefined || hosts.length === 0 || seen.some(({ dns }) => dns === 'unknown')) return undefined
+    if (global.status === undefined || seen.every(({ addresses }) => addresses.length === 0)) return undefined
+    const weights = new Map(spec.clusters.map(({ name, weight }) => [name, weight]))
+    const published = seen
+      .filter(({ dns }) => dns === 'present')
+      .map(({ addresses, cluster }) => ({ addresses, hasWeight: weights.get(cluster) !== 0 }))
+    const facts = { uid: root.metadata.uid ?? '', hosts, published, wasRight, known: answers, nowMs }
+    return this.#answers.check(facts, signal)
   }
 }
 

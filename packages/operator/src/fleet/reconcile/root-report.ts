@@ -2,6 +2,7 @@
 import { type Context, findCondition } from '@seamark/kube'
 import { apiVersionOf } from '@seamark/kube/object'
 import { GlobalIngress } from '../../api/global-ingress.ts'
+import type { AnswerVerdict } from '../dns/answer-check.ts'
 import { silentServers } from '../decide/dns-presence.ts'
 import type { LeavesFacts } from '../decide/leaves.ts'
 import { decideStatus, type LeafSummary, statusAddresses } from '../decide/status.ts'
@@ -16,11 +17,13 @@ export interface RootOutcome {
   readonly partialHosts: readonly string[]
   /** Whether DNS answers the hosts. */
   readonly isAnswered: boolean
+  /** What DNS servers answer; undefined: they were not asked. */
+  readonly verdict: AnswerVerdict | undefined
 }
 
 export async function reportRoot(
   { kind, root, policy, claimed, plan, global }: RootPass,
-  { facts, leaves, partialHosts, isAnswered }: RootOutcome,
+  { facts, leaves, partialHosts, isAnswered, verdict }: RootOutcome,
   ctx: Context,
 ): Promise<void> {
   const { status, summary } = decideStatus({
@@ -32,6 +35,8 @@ export async function reportRoot(
     placement: plan.placement,
     partialHosts,
     isDnsVerified: isAnswered,
+    answered: verdict?.answered ?? global.status?.answered,
+    answerFault: verdict?.fault,
     silentServers: isAnswered ? [] : silentServers(facts.answers ?? []),
     previous: global.status?.conditions,
     nowMs: facts.nowMs,

@@ -1,0 +1,89 @@
+/**
+ * What the DNS servers of a root's hosts answer, beside what balance published: DNSPublished, `seamark tree` and
+ * `seamark explain` say what a client gets, and not only what was written.
+ *
+ * Guarantees: the servers are asked when what is published changed, while they answer something else, and every few minutes;
+ * a difference counts once it lasts, so that a change that is on its way is not reported. Only the times are kept in memory.
+ */
+import { answeredValues, answerFault, type HostAnswers, type PublishedLeaf } from '../decide/dns-presence.ts'
+import type { AuthoritativeDns } from './authoritative-dns.ts'
+
+/** Between two queries while the answers differ, at first and later; and when they do not. */
+const SOON_MS = 2_000
+const LATE_MS = 60_000
+const AGAIN_MS = 5 * 60_000
+/** A change reaches the zone, and its secondaries, within it. */
+const SETTLE_MS = 5_000
+
+interface Checked {
+  readonly what: string
+  readonly atMs: number
+  /** Since when the answers differ. */
+  readonly differsSinceMs: number | undefined
+  readonly answered: readonly string[] | undefined
+  readonly fault: string | undefined
+}
+
+export interface AnswerFacts {
+  readonly uid: string
+  /** Names that only this root has. */
+  readonly hosts: readonly string[]
+  readonly published: readonly PublishedLeaf[]
+  /** Whether the condition DNSPublished is True now. */
+  readonly wasRight: boolean
+  /** What was asked already in this pass. */
+  readonly known: readonly HostAnswers[] | undefined
+  readonly nowMs: number
+}
+
+export interface AnswerVerdict {
+  /** Sorted; undefined: not known. */
+  readonly answered: readonly string[] | undefined
+  readonly fault: string | undefined
+  /** Ask again at this time. */
+  readonly againAtMs: number
+}
+
+export class AnswerCheck {
+  readonly #dns: Pick<AuthoritativeDns, 'ask'>
+  readonly #checked = new Map<string, Checked>()
+
+  constructor(dns: Pick<AuthoritativeDns, 'ask'>) {
+    this.#dns = dns
+  }
+
+  forget(uid: string): void {
+    this.#checked.delete(uid)
+  }
+
+  async check(facts: AnswerFacts, signal: AbortSignal): Promise<AnswerVerdict> {
+    const { uid, hosts, published, known, nowMs } = facts
+    const what = JSON.stringify([hosts, published])
+    const last = this.#checked.get(uid)
+    if (last !== undefined && last.what === what && known === undefined && nowMs < dueMs(last))
+      return verdictOf(last, facts)
+    const answers = known ?? (await this.#dns.ask(hosts, signal))
+    const fault = answerFault(published, answers)
+    const checked: Checked = {
+      what,
+      atMs: nowMs,
+      differsSinceMs: fault === undefined ? undefined : (last?.differsSinceMs ?? nowMs),
+      // A server that is silent for a moment makes nothing unknown that was known.
+      answered: answeredValues(answers) ?? last?.answered,
+      fault,
+    }
+    this.#checked.set(uid, checked)
+    return verdictOf(checked, facts)
+  }
+}
+
+function dueMs({ atMs, differsSinceMs }: Checked): number {
+  if (differsSinceMs === undefined) return atMs + AGAIN_MS
+  return atMs + (atMs - differsSinceMs < LATE_MS ? SOON_MS : LATE_MS)
+}
+
+function verdictOf(checked: Checked, { wasRight, nowMs }: AnswerFacts): AnswerVerdict {
+  const { answered, fault, differsSinceMs } = checked
+  const lasts = !wasRight || (differsSinceMs !== undefined && nowMs - differsSinceMs >= SETTLE_MS)
+  return { answered, fault: lasts ? fault : undefined, againAtMs: dueMs(checked) }
+}

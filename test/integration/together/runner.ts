@@ -1,0 +1,80 @@
+/**
+ * Runs inside the network namespace: starts the installation, plays the steps and prints one JSON line for each with what
+ * was wrong. `node runner.ts embedded|kube-apiserver`
+ */
+import type { ServerKind } from './api-server.ts'
+import { Observer } from './observer.ts'
+import { contradictionsOf, textOf } from './statements.ts'
+import { ROOTS, type Step, STEPS } from './steps.ts'
+import { hostOf, World } from './world.ts'
+
+/** For answers to become right, where the step has no bound of its own. */
+const ANSWER_MS = 60_000
+/** For statements to follow the answers. */
+const STATEMENT_MS = 20_000
+const PERIOD_MS = 250
+
+type Expected = ReadonlyMap<string, readonly string[]>
+
+async function play(world: World, observer: Observer, step: Step, before: Expected): Promise<[Expected, string[]]> {
+  const faults: string[] = []
+  await step.act(world).catch((error: unknown) => faults.push(error instanceof Error ? error.message : String(error)))
+  const expected = new Map([...before, ...Object.entries(step.expected ?? {})])
+  const startedMs = performance.now()
+  const isRight = async (): Promise<boolean> => {
+    for (const [name, addresses] of expected)
+      if (textOf((await world.resolver.ask(hostOf(name))) ?? ['no answer']) !== textOf(addresses)) return false
+    return true
+  }
+  await until(isRight, step.limitMs ?? ANSWER_MS)
+  const tookMs = performance.now() - startedMs
+  const judge = async (): Promise<string[]> => {
+    const found: string[] = []
+    for (const [name, addresses] of expected)
+      found.push(...(await contradictionsOf(world, hostOf(name), { expected: addresses, isOfRoot: true })))
+    return [...found, ...((await step.check?.(world)) ?? [])]
+  }
+  let found: string[] = []
+  await until(async () => (found = await judge()).length === 0, STATEMENT_MS)
+  process.stderr.write(`${step.name}: answers after ${(tookMs / 1000).toFixed(1)} s\n`)
+  return [expected, [...faults, ...found, ...passing(observer, before, expected)]]
+}
+
+/** Answers for a moment: of an address that was not to be answered before the step nor after it, or of nothing. */
+function passing(observer: Observer, before: Expected, after: Expected): string[] {
+  const found: string[] = []
+  for (const [host, answers] of observer.take()) {
+    const name = ROOTS.find((each) => hostOf(each) === host) ?? ''
+    const [old, wanted] = [before.get(name) ?? [], after.get(name) ?? []]
+    const allowed = new Set([...old, ...wanted])
+    for (const answer of answers) {
+      const addresses = answer === textOf([]) ? [] : answer.split(' ')
+      if (addresses.some((address) => !allowed.has(address))) found.push(`${host}: answered ${answer} for a moment`)
+      if (addresses.length === 0 && old.length > 0 && wanted.length > 0) found.push(`${host}: answered nothing`)
+    }
+  }
+  return found
+}
+
+async function until(isTrue: () => Promise<boolean>, limitMs: number): Promise<void> {
+  const deadline = performance.now() + limitMs
+  while (!(await isTrue()) && performance.now() < deadline)
+    await new Promise((resolve) => setTimeout(resolve, PERIOD_MS))
+}
+
+const [kind = 'embedded'] = process.argv.slice(2)
+const world = await World.start(kind as ServerKind)
+try {
+  await world.startManager()
+  const observer = new Observer(ROOTS.map(hostOf))
+  let expected: Expected = new Map()
+  for (const step of STEPS) {
+    const [next, faults] = await play(world, observer, step, expected)
+    expected = next
+    process.stdout.write(`${JSON.stringify({ name: step.name, faults })}\n`)
+  }
+  await observer.stop()
+  if (process.env['SEAMARK_TOGETHER_LOG'] !== undefined) process.stderr.write(world.managerLog())
+} finally {
+  await world.close()
+}

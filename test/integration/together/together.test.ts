@@ -1,0 +1,56 @@
+/**
+ * Every capability beside every other: what `DNSPublished`, `seamark tree`, `seamark explain` and `ClaimHeldByOther` say is
+ * what a resolver and an HTTP client get, through everything that happens to an installation. On embedded API servers and on
+ * real ones, each in a network namespace of its own, which ends with its processes.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { needs } from '@seamark/kit'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { buildBundle } from '../records/manager-process.ts'
+import { ALL_ADDRESSES } from './addresses.ts'
+import { STEPS } from './steps.ts'
+
+/** A container may have the programs and not the right. */
+const canUnshare = needs('unshare', 'ip') && spawnSync('unshare', ['--net', 'true']).status === 0
+
+const SET_UP = ['ip link set lo up', ...ALL_ADDRESSES.map((each) => `ip addr add ${each}/32 dev lo`), 'exec "$@"']
+
+async function runInNamespace(server: string): Promise<Map<string, string[]>> {
+  const node = [process.execPath, '--conditions=source', '--import', 'tsx']
+  const runner = join(import.meta.dirname, 'runner.ts')
+  const child = spawn('unshare', ['--net', 'sh', '-e', '-c', SET_UP.join('\n'), 'sh', ...node, runner, server], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let [output, log] = ['', '']
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (output += chunk))
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (log = `${log}${chunk}`.slice(-20_000)))
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
+  if (code !== 0) throw new Error(`the runner ended with ${code}; the end of its log:\n${log}`)
+  const lines = output.split('\n').filter((line) => line.startsWith('{'))
+  return new Map(
+    lines.map((line) => {
+      const { name, faults } = JSON.parse(line) as { name: string; faults: string[] }
+      return [name, faults]
+    }),
+  )
+}
+
+const servers = [
+  { server: 'embedded', isMissing: false },
+  { server: 'kube-apiserver', isMissing: !needs('kube-apiserver', 'etcd') },
+]
+
+describe.each(servers)('all capabilities on $server', ({ server, isMissing }) => {
+  describe.skipIf(!canUnshare || isMissing)('say what a client gets:', () => {
+    let faults: Map<string, string[]>
+    beforeAll(async () => {
+      buildBundle()
+      faults = await runInNamespace(server)
+      // Only a failure takes this long: each step then waits for what does not come.
+    }, 1_200_000)
+    it.each(STEPS.map(({ name }) => [name]))('%s', (name) => {
+      expect(faults.get(name)).toEqual([])
+    })
+  })
+})
