@@ -112,6 +112,12 @@ export function planRoot<T extends Obj>(facts: PlanFacts<T>): RootPlan {
       keep()
       continue
     }
+    if (rendered.dropped !== '')
+      refused.push({
+        cluster,
+        reason: 'OverrideInvalid',
+        message: `cluster ${cluster}: overrides may not set ${rendered.dropped}; the leaf is applied without`,
+      })
     planned.push({
       name: leaf,
       cluster,
