@@ -41,6 +41,8 @@ export interface PlanFacts<T extends Obj> {
 
 interface PlannedLeaf {
   readonly name: string
+  /** False: kept as it was, because it drains or cannot be rendered any more. */
+  readonly isRendered: boolean
   readonly cluster: string
   readonly spec: LeafIngress['spec']
 }
@@ -80,6 +82,7 @@ export function planRoot<T extends Obj>(facts: PlanFacts<T>): RootPlan {
       if (before !== undefined)
         planned.push({
           name: leafName(kind.kind.kind, name, cluster),
+          isRendered: false,
           cluster,
           spec: { ...(before as LeafIngress['spec']), lifecycle: state },
         })
@@ -120,6 +123,7 @@ export function planRoot<T extends Obj>(facts: PlanFacts<T>): RootPlan {
       })
     planned.push({
       name: leaf,
+      isRendered: true,
       cluster,
       spec: {
         cluster,
