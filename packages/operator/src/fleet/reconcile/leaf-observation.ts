@@ -1,5 +1,5 @@
 /** What is known about a leaf: its objects on the member, its endpoints, and what balance says about its addresses. */
-import { type Kind, keyOf } from '@seamark/kube'
+import { cleanText, type Kind, keyOf } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
 import type { Cluster } from '../../api/cluster.ts'
 import type { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
@@ -68,7 +68,10 @@ export function observeLeaf(
     remote:
       first === undefined
         ? undefined
-        : { uid: first.metadata.uid, generation: (first.metadata as { generation?: number }).generation },
+        : {
+            uid: cleanText(String(first.metadata.uid), 64),
+            generation: (first.metadata as { generation?: number }).generation,
+          },
     message: admission.message,
     ...dns,
   }
