@@ -90,7 +90,7 @@ const BY_STATUS = new Map<number, [code: string, type: ApiErrorClass]>([
 /** Reasons are words; anything else is not the code of an error. */
 const REASON = /^[A-Za-z][A-Za-z0-9]{0,63}$/
 /** Characters of a server's message. */
-const MAX_MESSAGE_LENGTH = 2_048
+const MAX_MESSAGE_LENGTH = 1_024
 
 /** `what` is the request, e.g. `GET /api/v1/nodes`. */
 export function apiError(what: string, httpStatus: number, status: Status, retryAfterMs?: number): ApiError {

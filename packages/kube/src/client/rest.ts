@@ -60,7 +60,7 @@ const DEADLINE_MS = 30_000
 const MAX_BODY_BYTES = 512 * 2 ** 20
 const MAX_ERROR_BYTES = 2 ** 20
 /** Characters of the message of a failed connection; TLS errors have names out of the certificate of the server. */
-const MAX_ERROR_LENGTH = 2_048
+const MAX_ERROR_LENGTH = 1_024
 const MAX_RETRIES = 10
 
 export function createRest(config: ClusterConfig, options: RestOptions = {}): Rest {
