@@ -75,7 +75,7 @@ describe('a DNSEndpoint', () => {
   })
 
   it('adopts for a load balancer that exists with its UID and name, whatever the reference says', () => {
-    const adopted = (reference: object, namespace = 'web', dnsName = 'a.test') => {
+    const adopted = (reference: { uid: string; name?: string }, namespace = 'web', dnsName = 'a.test') => {
       const rules = {
         ...OPEN_RULES,
         adoptedByLoadBalancers: 'dnslb/Ring',

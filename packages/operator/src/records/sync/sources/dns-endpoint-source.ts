@@ -204,11 +204,12 @@ function isRegistryShaped(value: string): boolean {
 }
 
 /** The name of the load balancer that the object belongs to. A reference can be made up: the load balancer is looked up. */
-function balancedName({ metadata }: Readable, { nameOfLoadBalancer }: TenantRules): string | undefined {
-  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true)
-  if (owner?.kind !== DNSLoadBalancer.kind || !owner.apiVersion.startsWith(`${DNSLoadBalancer.group}/`))
-    return undefined
-  const text = nameOfLoadBalancer?.(`${metadata.namespace ?? ''}/${owner.name ?? ''}`, owner.uid ?? '')
+function balancedName(object: Readable, { nameOfLoadBalancer }: TenantRules): string | undefined {
+  const uid = loadBalancerOf(object)
+  if (uid === undefined) return undefined
+  const { namespace = '', ownerReferences } = object.metadata
+  const owner = ownerReferences?.find(({ controller }) => controller === true)
+  const text = nameOfLoadBalancer?.(`${namespace}/${owner?.name ?? ''}`, uid)
   const name = text === undefined ? undefined : canonicalName(text)
   return name === undefined || isInvalid(name) ? undefined : name
 }
