@@ -61,7 +61,7 @@ async function step(round: number): Promise<void> {
 async function expectUnharmed(attack: () => Promise<void>): Promise<Watched> {
   const watched = await watchVictim(step, attack, ROUNDS)
   expect([watched.late, manager.isRunning()]).toEqual([[], true])
-  console.info(`${expect.getState().currentTestName}: ${JSON.stringify(watched)}`)
+  process.stdout.write(`${expect.getState().currentTestName}: ${JSON.stringify(watched)}\n`)
   return watched
 }
 

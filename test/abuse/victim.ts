@@ -3,7 +3,7 @@
 /** What a step may take longer than the slowest one without the attack. */
 const SLACK_MS = 250
 
-export interface Waits {
+interface Waits {
   readonly p99Ms: number
   readonly maxMs: number
 }

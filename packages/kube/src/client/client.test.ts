@@ -404,10 +404,11 @@ describe('what a hostile server answers', () => {
 
   it('repeats no credential in an error, nor control characters or a long text', async () => {
     const { client } = await clientOn(
-      ({ reply, headers }) => {
+      (exchange) => {
+        const { headers } = exchange
         const message = `\u001B[2Jdenied: ${JSON.stringify(headers)}\n${'x'.repeat(100_000)}`
         const details = { causes: [{ message: `of ${headers['authorization'] as string}` }] }
-        reply(403, { ...refusal(403, 'Forbidden', { details }), message })
+        exchange.reply(403, { ...refusal(403, 'Forbidden', { details }), message })
       },
       { credentials },
     )

@@ -13,7 +13,7 @@ export interface PatchOperation {
 }
 
 /** Octets of JSON that the copies of one patch may add, together. */
-export const MAX_COPIED_OCTETS = 64 * 1024
+const MAX_COPIED_OCTETS = 64 * 1024
 /** Levels of nesting in a value of a patch, and in what is copied. */
 const MAX_LEVELS = 100
 

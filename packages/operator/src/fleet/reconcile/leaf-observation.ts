@@ -69,7 +69,7 @@ export function observeLeaf(
       first === undefined
         ? undefined
         : {
-            uid: cleanText(String(first.metadata.uid), 64),
+            uid: cleanText(first.metadata.uid, 64),
             generation: (first.metadata as { generation?: number }).generation,
           },
     message: admission.message,

@@ -4,7 +4,7 @@
  */
 import { type Context, findCondition, type Manager, requeue, setCondition } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
-import { LeafIngress, type LeafIngressStatus } from '../../api/leaf-ingress.ts'
+import { LeafIngress } from '../../api/leaf-ingress.ts'
 import { refusedLeaf } from '../decide/leaf-status.ts'
 import { leafName, ROOT_ANNOTATION, ROOT_KIND_LABEL, ROOT_UID_LABEL, rootKey } from '../names.ts'
 import type { RootIndexes } from '../roots/root-indexes.ts'
@@ -33,7 +33,7 @@ export function setUpStrayLeaves(manager: Manager, { indexes, isWriting, untilMa
     ctx.event(leaf, 'Warning', 'LeafNotPlanned', MESSAGE)
     await ctx.status(leaf, {
       reason: 'LeafNotPlanned',
-      conditions: conditions as NonNullable<LeafIngressStatus['conditions']>,
+      conditions,
     })
   })
 }

@@ -100,7 +100,7 @@ function confine(patched: Spec, rendered: Spec, isOwned: (host: string) => boole
   const tls = ownedTls(given as readonly { hosts?: readonly unknown[] }[], isOwned)
   const count = (entries: readonly { hosts?: readonly unknown[] }[]) =>
     entries.flatMap(({ hosts = [] }) => hosts).length
-  if (count(tls) < count(given as readonly { hosts?: readonly unknown[] }[])) dropped.push('hosts of tls')
+  if (count(tls) < count(given)) dropped.push('hosts of tls')
   const { rules: _rules, tls: _tls, ingressClassName, defaultBackend, ...rest } = patched
   if (ingressClassName !== rendered['ingressClassName']) dropped.push('ingressClassName')
   const keepsDefault = defaultBackend !== undefined && rendered['defaultBackend'] !== undefined
