@@ -2,9 +2,11 @@
  * All errors of this package. One base class with a stable `code`; an error response of the API server is an `ApiError`
  * subclass selected by HTTP status and reason, with the server's Status.
  *
- * Invariant: no message or field ever holds a credential, a request body or a response body other than a Status.
+ * Invariant: no message or field ever holds a credential, a request body or a response body other than a Status, whose
+ * message is on one line and bounded.
  */
 import type { Status } from './object/object.ts'
+import { cleanText } from './server-text.ts'
 
 export class KubeError extends Error {
   readonly code: string
@@ -85,13 +87,19 @@ const BY_STATUS = new Map<number, [code: string, type: ApiErrorClass]>([
   [504, ['Timeout', ServerTimeout]],
 ])
 
+/** Reasons are words; anything else is not the code of an error. */
+const REASON = /^[A-Za-z][A-Za-z0-9]{0,63}$/
+/** Characters of a server's message. */
+const MAX_MESSAGE_LENGTH = 1_024
+
 /** `what` is the request, e.g. `GET /api/v1/nodes`. */
 export function apiError(what: string, httpStatus: number, status: Status, retryAfterMs?: number): ApiError {
   const { reason } = status
   const [fallbackCode, fallbackType] = BY_STATUS.get(httpStatus) ?? [`Http${httpStatus}`, ApiError]
   const type = (reason === undefined ? undefined : BY_REASON.get(reason)) ?? fallbackType
-  const code = reason === undefined || reason === '' || reason === 'Unknown' ? fallbackCode : reason
-  const message = `${what}: ${httpStatus} ${code}: ${status.message ?? 'no message from the server'}`
+  const code = reason === undefined || !REASON.test(reason) || reason === 'Unknown' ? fallbackCode : reason
+  const text = typeof status.message === 'string' ? cleanText(status.message, MAX_MESSAGE_LENGTH) : undefined
+  const message = `${what}: ${httpStatus} ${code}: ${text ?? 'no message from the server'}`
   return new type(code, message, httpStatus, status, retryAfterMs)
 }
 

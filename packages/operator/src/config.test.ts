@@ -72,6 +72,23 @@ describe('the configuration of the manager', () => {
       expect(loadConfig({ flags: { 'records-providers': [bad] } }).ok, bad).toBe(false)
   })
 
+  it('repeats no text that may have a password, from a variable, a flag or a file', () => {
+    const text = '{ name: a, url: "https://user:hunter2@dns.example.com", '
+    const faults = [
+      loadConfig({ env: { SEAMARK_RECORDS_PROVIDERS: text } }),
+      loadConfig({ flags: { 'records-providers': [text] } }),
+      loadConfig({ env: { SEAMARK_RECORDS_PROVIDERS: 'https://user:hunter2@dns.example.com' } }),
+      loadConfig({ file: `${head}records:\n  providers:\n    - ${text}\n` }),
+    ].map((result) => (result.ok ? ['none'] : result.faults))
+    expect(faults.flat()).toEqual([
+      'SEAMARK_RECORDS_PROVIDERS: its text, which is not repeated here, is no object in YAML or JSON, or list of them',
+      '--records-providers: its text, which is not repeated here, is no object in YAML or JSON, or list of them',
+      'SEAMARK_RECORDS_PROVIDERS: its text, which is not repeated here, is no object in YAML or JSON, or list of them',
+      expect.stringMatching(/^configuration: .* at line \d+, column \d+$/),
+    ])
+    expect(faults.flat().join()).not.toContain('hunter2')
+  })
+
   it('refuses filters and zones that are none', () => {
     const broken = (records: object) => loadConfig({ file: `${head}records: ${JSON.stringify(records)}\n` })
     expect(broken({ dnsEndpoints: { labelFilter: 'a=b, (' } }).ok).toBe(false)

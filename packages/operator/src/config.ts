@@ -190,11 +190,12 @@ export function loadConfig({ file, env = {}, flags = {} }: ConfigInputs): Config
     }
     const origin = typed === undefined ? 'environment' : 'flag'
     const value = readValue(setting, text)
-    if (value === undefined)
-      faults.push(
-        `${origin === 'flag' ? `--${setting.flag}` : setting.variable}: ${JSON.stringify(text)} is no ${WORDS[setting.shape]}`,
-      )
-    else setPath(document, setting.path, value)
+    if (value === undefined) {
+      const where = origin === 'flag' ? `--${setting.flag}` : setting.variable
+      // Objects have URLs, and a URL may have a password.
+      const shown = setting.shape === 'objects' ? 'its text, which is not repeated here,' : JSON.stringify(text)
+      faults.push(`${where}: ${shown} is no ${WORDS[setting.shape]}`)
+    } else setPath(document, setting.path, value)
     origins.set(setting.path, origin)
   }
   if (faults.length > 0) return { ok: false, faults }
@@ -215,7 +216,8 @@ function readDocument(file: string | undefined): Tree | string {
   try {
     document = parse(file, { maxAliasCount: 0 })
   } catch (error) {
-    return `configuration: ${error instanceof Error ? error.message : String(error)}`
+    // The lines after the first repeat the text, which may have a password.
+    return `configuration: ${(error instanceof Error ? error.message : String(error)).split('\n', 1)[0]?.replace(/:$/, '')}`
   }
   if (document === null) return {}
   if (typeof document !== 'object' || Array.isArray(document)) return 'configuration: is not a mapping'

@@ -164,7 +164,7 @@ export { canonicalName, isInvalid, type ObservedRRset, type RRset, shown } from 
 export { dnsEndpointProvider } from './providers/dnsendpoint.ts'
 export { openRecordsStores, openStoreFolder, type RecordsStores } from './records/stores/stores.ts'
 export { servedBy } from './records/sync/set-up.ts'
-export { type TenantRules, tenantRules } from './records/sync/tenants/tenant-rules.ts'
+export { nameAmong, type TenantRules, tenantRules } from './records/sync/tenants/tenant-rules.ts'
 export { checkSources } from './records/sync/sources/source-check.ts'
 export { FIELD_MANAGER } from './process/field-manager.ts'
 export { CONFIGURATION_OBJECT, VERIFY_ANNOTATION, watchSwitches } from './process/switches.ts'

@@ -19,6 +19,7 @@ const PLURALS: Readonly<Record<string, string>> = {
   GlobalIngressPolicy: 'globalingresspolicies',
   IngressClass: 'ingressclasses',
   Ingress: 'ingresses',
+  ValidatingAdmissionPolicy: 'validatingadmissionpolicies',
 }
 
 export async function applyExample(

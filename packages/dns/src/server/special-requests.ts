@@ -2,18 +2,19 @@
  * Requests that answer.ts does not handle itself: UPDATE (RFC 2136), NOTIFY (RFC 1996) and everything that is signed.
  *
  * Guarantees: an invalid signature is answered as RFC 8945 §5.2 says and changes nothing; the answer to a signed request is
- * signed; over UDP a signed answer that is too long for the client is sent truncated and empty.
+ * signed; a signed UPDATE is taken once (taken-updates.ts); over UDP a signed answer that is too long for the client is sent truncated and empty.
  */
 import { OPCODE, RCODE, TYPE } from '../wire/codes.ts'
 import { SAFE_UDP_SIZE } from '../wire/edns.ts'
 import { FLAG } from '../wire/message.ts'
 import { type Fqdn, wireToFqdn } from '../wire/name.ts'
-import { signMessage, type TsigKey } from '../wire/tsig.ts'
+import { signMessage, type TsigKey, type TsigRecord } from '../wire/tsig.ts'
 import type { Zone } from '../zone/zone-table.ts'
 import type { Answerer, Peer, SpecialAnswer } from './answer.ts'
 import type { ZonePolicy } from './policy.ts'
 import type { Request } from './request.ts'
 import { authenticate, emptyAnswer, type Keyring, withoutTsig } from './signed.ts'
+import { TakenUpdates } from './taken-updates.ts'
 import type { Transfers } from './transfer/transfers.ts'
 import { handleUpdate } from './update.ts'
 import type { ZoneIndex } from './zone-index.ts'
@@ -49,6 +50,7 @@ export class SpecialRequests {
   /** UPDATEs that changed a zone. */
   updates = 0
   readonly #options: SpecialRequestsOptions
+  readonly #taken = new TakenUpdates()
 
   constructor(options: SpecialRequestsOptions) {
     this.#options = options
@@ -64,7 +66,7 @@ export class SpecialRequests {
       return soa
     }
     const key = auth.kind === 'signed' ? auth.key : undefined
-    const answer = this.#unsignedAnswer(request, peer, key)
+    const answer = this.#unsignedAnswer(request, peer, key, auth.kind === 'signed' ? auth.record : undefined)
     if (answer === undefined || auth.kind === 'unsigned') return answer
     if (answer instanceof Promise) {
       const previousMac = auth.record.mac.slice()
@@ -82,10 +84,13 @@ export class SpecialRequests {
     request: Request,
     peer: Peer,
     key: TsigKey | undefined,
+    record: TsigRecord | undefined,
   ): Uint8Array | Promise<Uint8Array> | undefined {
     switch (request.opcode) {
       case OPCODE.UPDATE: {
-        const rcode = this.#update(request.bytes.subarray(0, request.length), key)
+        const take = () => this.#update(request.bytes.subarray(0, request.length), key)
+        const taken = record === undefined ? take() : this.#taken.once(record, this.#options.now(), take)
+        const rcode = taken ?? RCODE.REFUSED
         if (typeof rcode === 'number') return emptyAnswer(request, rcode)
         // The request object is used for the next packet before the rcode is known.
         const answer = emptyAnswer(request, RCODE.NOERROR)

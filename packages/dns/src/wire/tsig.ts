@@ -15,6 +15,8 @@ export type TsigAlgorithm = (typeof TSIG_ALGORITHMS)[number]
 
 /** RFC 8945 §10: the recommended tolerance, seconds. */
 const FUDGE = 300
+/** A peer may ask for no longer validity than we do: a longer one is time to repeat a message. */
+export const MAX_FUDGE_SECONDS = FUDGE
 
 export class TsigKey {
   readonly name: Fqdn
@@ -230,7 +232,8 @@ export function verifyMessage(
   if (length > expected.length || length < Math.max(10, expected.length / 2))
     return { kind: 'invalid', error: RCODE.FORMERR, record }
   if (!timingSafeEqual(expected.subarray(0, length), record.mac)) return { kind: 'invalid', error: BADSIG, record }
-  if (Math.abs(now - record.time) > record.fudge) return { kind: 'invalid', error: RCODE.BADTIME, record, key }
+  if (Math.abs(now - record.time) > Math.min(record.fudge, MAX_FUDGE_SECONDS))
+    return { kind: 'invalid', error: RCODE.BADTIME, record, key }
   if (length < expected.length) return { kind: 'invalid', error: RCODE.BADTRUNC, record, key }
   return { kind: 'valid', key, record }
 }

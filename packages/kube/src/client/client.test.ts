@@ -397,3 +397,66 @@ describe('observation and raw requests', () => {
     ])
   })
 })
+
+describe('what a hostile server answers', () => {
+  const token = 'secret-token-of-the-member-0123456789'
+  const credentials = (ca: string) => staticCredentials({ authorization: `Bearer ${token}` }, { ca })
+
+  it('repeats no credential in an error, nor control characters or a long text', async () => {
+    const { client } = await clientOn(
+      (exchange) => {
+        const { headers } = exchange
+        const message = `\u001B[2Jdenied: ${JSON.stringify(headers)}\n${'x'.repeat(100_000)}`
+        const details = { causes: [{ message: `of ${headers['authorization'] as string}` }] }
+        exchange.reply(403, { ...refusal(403, 'Forbidden', { details }), message })
+      },
+      { credentials },
+    )
+    const error = await client.get(ConfigMap, 'default/a').catch((failure: unknown) => failure)
+    expect(error).toBeInstanceOf(Forbidden)
+    const { message, status } = error as Forbidden
+    expect(message).toContain('denied: ')
+    expect(message).not.toMatch(/\p{Cc}/u)
+    expect(message.length).toBeLessThan(2_200)
+    expect(`${message} ${JSON.stringify(status)}`).not.toContain(token)
+  })
+
+  it('repeats no credential in an ERROR event of a watch, nor in an answer without a type', async () => {
+    const { client } = await clientOn(
+      (exchange) => {
+        const text = String(exchange.headers['authorization'])
+        if (!exchange.url.searchParams.has('watch')) return exchange.reply(200, { gitVersion: text })
+        exchange.start()
+        return exchange.frame('ERROR', { ...refusal(500, 'InternalError'), message: text })
+      },
+      { credentials },
+    )
+    const watch = async () => {
+      for await (const event of client.watch(ConfigMap)) throw new Error(event.type)
+    }
+    await expect(watch()).rejects.toThrow('Bearer [credential removed]')
+    const { body } = await client.request({ method: 'GET', path: '/version' })
+    expect(body.toString()).toBe('{"gitVersion":"Bearer [credential removed]"}')
+  })
+
+  it('is not collected without end: 1 MiB of an answer without a type, 16 MiB of one object', async () => {
+    let sent = 0
+    const { client } = await clientOn((exchange) => {
+      exchange.start()
+      const chunk = Buffer.alloc(2 ** 18, 'x')
+      let isOpen = true
+      void exchange.closed.then(() => (isOpen = false))
+      const more = () => {
+        // Ends in case that nobody gives up.
+        if (!isOpen || sent > 64 * 2 ** 20) return exchange.end()
+        exchange.write(chunk)
+        sent += chunk.length
+        setImmediate(more)
+      }
+      more()
+    })
+    await expect(client.request({ method: 'GET', path: '/readyz' })).rejects.toThrow('longer than 1048576 bytes')
+    expect(sent).toBeLessThan(16 * 2 ** 20)
+    await expect(client.get(ConfigMap, 'default/a')).rejects.toThrow('longer than 16777216 bytes')
+  })
+})

@@ -9,7 +9,7 @@ import { DecodeError } from '../errors.ts'
 import { apiVersionOf, collectionPath, keyOf, objectPath } from '../object/object.ts'
 import type { Immutable, Key, Kind, List, Obj, Status } from '../object/object.ts'
 import type { OwnWrites } from './own-writes.ts'
-import { errorOf, type Rest, type RestRequest } from './rest.ts'
+import type { Rest, RestRequest } from './rest.ts'
 import type { StopSignal } from '../stop-signal.ts'
 import type { RawResponse } from '../transport/transport.ts'
 import { watchEvents } from './watch.ts'
@@ -98,6 +98,8 @@ export interface RawRequest {
   deadlineMs?: number | undefined
   /** `lease` uses a separate connection, so that a renewal is never queued behind other requests. @default request */
   lane?: 'request' | 'lease' | undefined
+  /** A longer answer is an error. @default 1 MiB */
+  maxBodyBytes?: number | undefined
 }
 
 /**
@@ -164,6 +166,11 @@ const PATCH_TYPES: Record<PatchType | 'apply', { readonly 'content-type': string
   apply: { 'content-type': 'application/apply-patch+yaml' },
 }
 
+/** Of discovery, health and reviews. */
+const MAX_RAW_BYTES = 2 ** 20
+/** Of one object: at most 1.5 MiB in etcd, several times that when each character is escaped. */
+const MAX_OBJECT_BYTES = 16 * 2 ** 20
+
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 type Write<T extends Obj> = {
@@ -181,7 +188,7 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
 
   async function call<R>(request: RestRequest): Promise<R> {
     const response = await rest.call(request)
-    if (response.status >= 300) throw errorOf(request, response)
+    if (response.status >= 300) throw rest.errorOf(request, response)
     return read(request, response.body, (body) => JSON.parse(body.toString('utf8')) as R)
   }
 
@@ -202,6 +209,7 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
       signal: options.signal,
       deadlineMs: options.deadlineMs,
       lane: options.lane,
+      maxBodyBytes: MAX_OBJECT_BYTES,
     }
     const key = 'patch' in request ? request.key : keyOf(request.object)
     const ownWrites = isDryRun ? undefined : cache?.ownWrites(kind)
@@ -209,7 +217,7 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
     ownWrites?.begin(key)
     try {
       const response = await rest.call(complete)
-      if (response.status >= 300) throw errorOf(complete, response)
+      if (response.status >= 300) throw rest.errorOf(complete, response)
       const { value, readOwnFields } = read(complete, response.body, options.isLean === true ? readWritten : readWhole)
       const written = value as T
       // A subresource may return another kind (Scale, TokenRequest).
@@ -223,13 +231,25 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
 
   const client: Client = {
     get: async (kind, key, { subresource, signal, lane } = {}) => {
-      return call({ method: 'GET', path: objectPath(kind, key, subresource), signal, lane })
+      return call({
+        method: 'GET',
+        path: objectPath(kind, key, subresource),
+        signal,
+        lane,
+        maxBodyBytes: MAX_OBJECT_BYTES,
+      })
     },
     find: async (kind, key, { signal, lane } = {}) => {
-      const request: RestRequest = { method: 'GET', path: objectPath(kind, key), signal, lane }
+      const request: RestRequest = {
+        method: 'GET',
+        path: objectPath(kind, key),
+        signal,
+        lane,
+        maxBodyBytes: MAX_OBJECT_BYTES,
+      }
       const response = await rest.call(request)
       if (response.status === 404) return undefined
-      if (response.status >= 300) throw errorOf(request, response)
+      if (response.status >= 300) throw rest.errorOf(request, response)
       return read(request, response.body, (body) => JSON.parse(body.toString('utf8')))
     },
     list: async (kind, { namespace, signal, limit, maxBodyBytes, deadlineMs, ...query } = {}) => {
@@ -277,6 +297,7 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
         headers: JSON_TYPE,
         body: deleteBody(delete_),
         signal: delete_.signal,
+        maxBodyBytes: MAX_OBJECT_BYTES,
       })
       if (cache === undefined || delete_.dryRun === true) return
       if (isStatus(answer)) cache.offerDeleted(kind, key, answer.details?.uid)
@@ -295,7 +316,11 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
         signal: delete_.signal,
       })
     },
-    request: async (request) => rest.call(request),
+    request: async (request) => {
+      const response = await rest.call({ ...request, maxBodyBytes: request.maxBodyBytes ?? MAX_RAW_BYTES })
+      const body = rest.credentials.body(response.body)
+      return body === response.body ? response : { ...response, body }
+    },
   }
   return client
 }

@@ -12,11 +12,12 @@ import type { ClusterConfig } from '../config/cluster-config.ts'
 import type { AuthHeaders } from '../config/credentials.ts'
 import { apiError, TransportError, type ApiError } from '../errors.ts'
 import type { Status } from '../object/object.ts'
+import { cleanText, CredentialFilter } from '../server-text.ts'
 import { createTransport } from '../transport/connect.ts'
 import type { Exchange, OpenStream, RawResponse, Transport } from '../transport/transport.ts'
 import { requestedWaitMs, spreadWaitMs } from '../requested-wait.ts'
 
-export interface RestRequest extends Omit<RawRequest, 'lane'> {
+export interface RestRequest extends Omit<RawRequest, 'lane' | 'maxBodyBytes'> {
   lane?: 'request' | 'lease' | 'watch' | undefined
   /** Sending it twice has the same effect as once. @default true for all but POST and PATCH */
   isIdempotent?: boolean | undefined
@@ -35,6 +36,12 @@ export interface Rest {
   readonly guardWrites: (check: WriteGuard) => void
   readonly close: () => Promise<void>
   readonly transport: Transport
+  /** The typed error of an unsuccessful response. The body is used only if it is a Status. */
+  errorOf(request: Pick<RestRequest, 'method' | 'path'>, response: RawResponse): ApiError
+  /** Of an ERROR event of a watch. */
+  frameError(what: string, status: Status): ApiError
+  /** What was sent to authenticate is removed from what the server answers. */
+  readonly credentials: Pick<CredentialFilter, 'body'>
 }
 
 export interface RestOptions {
@@ -52,12 +59,15 @@ const DEADLINE_MS = 30_000
 /** An object is at most 1.5 MB in etcd; a page of 500 large ones still fits. */
 const MAX_BODY_BYTES = 512 * 2 ** 20
 const MAX_ERROR_BYTES = 2 ** 20
+/** Characters of the message of a failed connection; TLS errors have names out of the certificate of the server. */
+const MAX_ERROR_LENGTH = 1_024
 const MAX_RETRIES = 10
 
 export function createRest(config: ClusterConfig, options: RestOptions = {}): Rest {
   const { clock = systemClock, random = Math.random, observer, userAgent = 'seamark' } = options
   const transport = options.transport ?? createTransport(config, clock)
   const { host } = new URL(config.server)
+  const sent = new CredentialFilter()
   let writeGuard: WriteGuard | undefined
 
   /** The headers of the last request, reused because those of the next are nearly always the same. */
@@ -66,6 +76,7 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
   function headersOf({ headers }: RestRequest, auth: AuthHeaders): Exchange['headers'] {
     if (last === undefined || last.of !== headers || last.auth !== auth) {
       const merged = { accept: 'application/json', 'user-agent': userAgent, ...headers, ...auth }
+      if (last?.auth !== auth) sent.remember(auth)
       last = { of: headers, auth, merged }
     }
     return last.merged
@@ -126,6 +137,7 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
         response = await run(exchange)
       } catch (error) {
         observe(exchange, sentAt, sends++, undefined)
+        if (error instanceof Error) error.message = cleanText(sent.text(error.message), MAX_ERROR_LENGTH)
         // Retry a read once on another connection if its connection was lost. A second failure is returned.
         if (hasRepeated || method !== 'GET' || !(error instanceof TransportError) || error.code !== 'RESET') throw error
         hasRepeated = true
@@ -169,8 +181,11 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
       const response = await attempts({ lane: 'watch', ...request }, open, cancel)
       if (response.status === 200) return response
       const body = await readBody(response, MAX_ERROR_BYTES)
-      throw errorOf(request, { status: response.status, headers: response.headers, body })
+      throw errorOf(request, { status: response.status, headers: response.headers, body }, sent)
     },
+    errorOf: (request, response) => errorOf(request, response, sent),
+    frameError: (what, status) => apiError(what, status.code ?? 500, sent.json(status)),
+    credentials: sent,
     close: async () => transport.close(),
   }
 }
@@ -206,11 +221,15 @@ function queryString(query: Readonly<Record<string, string | undefined>>): strin
 }
 
 /** The typed error of an unsuccessful response. The body is used only if it is a Status. */
-export function errorOf(request: Pick<RestRequest, 'method' | 'path'>, response: RawResponse): ApiError {
+export function errorOf(
+  request: Pick<RestRequest, 'method' | 'path'>,
+  response: RawResponse,
+  sent = new CredentialFilter(),
+): ApiError {
   let status: Status | undefined
   try {
     const parsed = JSON.parse(response.body.toString('utf8')) as Partial<Status> | null
-    if (parsed?.kind === 'Status') status = parsed as Status
+    if (parsed?.kind === 'Status') status = sent.json(parsed as Status)
   } catch {
     // A proxy's HTML page, or an empty body.
   }

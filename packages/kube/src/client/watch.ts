@@ -4,7 +4,6 @@
  */
 import type { WatchEvent, WatchOptions } from './client.ts'
 import { createDecoder } from '../decode/decode.ts'
-import { apiError } from '../errors.ts'
 import { readFrames } from '../decode/frames.ts'
 import { apiVersionOf, collectionPath, type Kind, type Obj } from '../object/object.ts'
 import type { Rest } from './rest.ts'
@@ -26,7 +25,7 @@ export async function* watchEvents<T extends Obj>(
   readFrames(stream.body, {
     onLine(bytes, at, end) {
       const frame = decoder.frame(bytes, at, end)
-      if (frame.type === 'ERROR') throw apiError(`watch of ${kind.plural}`, frame.status.code ?? 500, frame.status)
+      if (frame.type === 'ERROR') throw rest.frameError(`watch of ${kind.plural}`, frame.status)
       waiting.push(
         frame.type === 'BOOKMARK' ? bookmark(kind, frame.resourceVersion) : { type: frame.type, object: frame.object },
       )

@@ -14,7 +14,7 @@ import { DecodeError, TransportError } from '../errors.ts'
 import { readFrames } from '../decode/frames.ts'
 import { collectionPath, keyOf, type Kind, kindName, type Obj } from '../object/object.ts'
 import type { Source } from './reflector.ts'
-import { errorOf, type Rest, type RestRequest } from '../client/rest.ts'
+import type { Rest, RestRequest } from '../client/rest.ts'
 import { processBudget, type TurnBudget } from '../decode/decode-budget.ts'
 
 export interface HttpSourceOptions<T extends Obj> extends DecoderOptions<T> {
@@ -26,6 +26,8 @@ export interface HttpSourceOptions<T extends Obj> extends DecoderOptions<T> {
   readonly limits?: CacheLimits
 }
 
+/** Of the list of resources of a group. */
+const MAX_DISCOVERY_BYTES = 2 ** 20
 const LIST_DEADLINE_MS = 60_000
 const OPEN_DEADLINE_MS = 30_000
 
@@ -63,7 +65,7 @@ export function createHttpSource<T extends Obj>(
           throw new CacheLimitExceeded(error.message)
         throw error
       })
-      if (response.status !== 200) throw errorOf(request, response)
+      if (response.status !== 200) throw rest.errorOf(request, response)
       const parser = new ListParser(kind, response.body, decoder, each)
       return parseWithin(budget, parser, signal)
     },
@@ -95,7 +97,11 @@ export function createHttpSource<T extends Obj>(
           // Twice the limit, because a frame is slightly longer than its object; the meter then checks the object
           // itself.
           ...(options.limits !== undefined && { maxFrameBytes: 2 * options.limits.maxObjectBytes }),
-          onLine: (bytes, at, end) => each(decoder.frame(bytes, at, end)),
+          onLine: (bytes, at, end) => {
+            const frame = decoder.frame(bytes, at, end)
+            if (frame.type === 'ERROR') throw rest.frameError('watch', frame.status)
+            each(frame)
+          },
         })
       } finally {
         stream.cancel()
@@ -103,10 +109,10 @@ export function createHttpSource<T extends Obj>(
     },
     async isServed(signal) {
       const root = kind.group === '' ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`
-      const request: RestRequest = { method: 'GET', path: root, signal }
+      const request: RestRequest = { method: 'GET', path: root, signal, maxBodyBytes: MAX_DISCOVERY_BYTES }
       const response = await rest.call(request)
       if (response.status === 404) return false
-      if (response.status !== 200) throw errorOf(request, response)
+      if (response.status !== 200) throw rest.errorOf(request, response)
       try {
         const found = JSON.parse(response.body.toString('utf8')) as { resources?: { name?: string }[] }
         return found.resources?.some(({ name }) => name === kind.plural) === true

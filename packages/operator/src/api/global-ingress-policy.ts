@@ -151,12 +151,28 @@ export type GlobalIngressPolicy = ObjectOf<typeof GlobalIngressPolicy>
 /** The policy of a root without any. */
 export const DEFAULT_POLICY: GlobalIngressPolicySpec = GlobalIngressPolicySpec.parse({})
 
+/** Octets of JSON of all patches of a policy. */
+const MAX_PATCH_OCTETS = 64 * 1024
+
 /** Parsed here too: the CRD on the hub may be older. */
 export function parsePolicySpec(
   spec: unknown,
 ): { readonly spec: GlobalIngressPolicySpec } | { readonly path: string; readonly message: string } {
   const parsed = GlobalIngressPolicySpec.safeParse(spec)
-  if (parsed.success) return { spec: parsed.data }
+  if (parsed.success) {
+    const octets = octetsOf(parsed.data.overrides ?? [])
+    if (octets <= MAX_PATCH_OCTETS) return { spec: parsed.data }
+    return { path: 'spec.overrides', message: `has more than ${MAX_PATCH_OCTETS} octets; make the patches smaller` }
+  }
   const [issue] = parsed.error.issues
   return { path: `spec.${issue?.path.join('.') ?? ''}`, message: issue?.message ?? 'is invalid' }
+}
+
+/** Of JSON; infinite when it is nested too deeply to be written. */
+function octetsOf(value: unknown): number {
+  try {
+    return Buffer.byteLength(JSON.stringify(value))
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
 }

@@ -72,13 +72,13 @@ describe.each([
 
   it('is released with its root, and stays with the others that share it', async () => {
     const alone = hubWith(['uid-a'], isCached)
-    await alone.claims.releaseAll('uid-a', [HOST], alone.ctx)
+    await alone.claims.releaseAll({ namespace: 'a', uid: 'uid-a' }, [HOST], alone.ctx)
     expect(ownersIn(alone.hub)).toEqual([])
     const shared = hubWith(['uid-a', 'uid-b'], isCached)
-    await shared.claims.releaseAll('uid-a', [HOST], shared.ctx)
+    await shared.claims.releaseAll({ namespace: 'a', uid: 'uid-a' }, [HOST], shared.ctx)
     expect(ownersIn(shared.hub)).toEqual(['uid-b'])
     const foreign = hubWith(['uid-b'], isCached)
-    await foreign.claims.releaseAll('uid-a', [HOST], foreign.ctx)
+    await foreign.claims.releaseAll({ namespace: 'a', uid: 'uid-a' }, [HOST], foreign.ctx)
     expect(ownersIn(foreign.hub)).toEqual(['uid-b'])
   })
 })
@@ -103,7 +103,7 @@ describe('a claim that changed since it was cached', () => {
 
   it('is released by its root, and stays with a root that joined it', async () => {
     const { hub, claims, ctx } = staleHub(['uid-a'], ['uid-a', 'uid-b'])
-    await claims.releaseAll('uid-a', [HOST], ctx)
+    await claims.releaseAll({ namespace: 'a', uid: 'uid-a' }, [HOST], ctx)
     expect(ownersIn(hub)).toEqual(['uid-b'])
   })
 
@@ -111,7 +111,7 @@ describe('a claim that changed since it was cached', () => {
     const { hub, claims, ctx } = staleHub(['uid-a', 'uid-b'], ['uid-a', 'uid-b', 'uid-c'])
     const [live] = hub.informers.list(HostClaim)
     await hub.client.update(HostClaim, live as HostClaim)
-    await expect(claims.releaseAll('uid-a', [HOST], ctx)).rejects.toThrow(Conflict)
+    await expect(claims.releaseAll({ namespace: 'a', uid: 'uid-a' }, [HOST], ctx)).rejects.toThrow(Conflict)
     expect(ownersIn(hub)).toEqual(['uid-a', 'uid-b', 'uid-c'])
   })
 })

@@ -76,17 +76,21 @@ export class Claims {
       if (taken !== undefined) owners.set(host, uidsOf(taken))
       else refused.push({ host, reason: 'HostConflict', message: `host ${host} was claimed by another root just now` })
     }
-    await this.#releaseOthers(claimant.uid, new Set(hosts), ctx)
+    await this.#releaseOthers(claimant, new Set(hosts), ctx)
     return { owned: [...owners.keys()], owners, refused }
   }
 
   /** `hosts`: those that the root may have claimed. Claims of them that the cache has lost are read and released too. */
-  async releaseAll(uid: string, hosts: readonly string[], ctx: Context): Promise<void> {
-    await this.#releaseOthers(uid, new Set(), ctx)
+  async releaseAll(
+    { namespace, uid }: { readonly namespace: string; readonly uid: string },
+    hosts: readonly string[],
+    ctx: Context,
+  ): Promise<void> {
+    await this.#releaseOthers({ namespace, uid }, new Set(), ctx)
     for (const host of new Set(hosts)) {
       if (ctx.get(HostClaim, claimName(host)) !== undefined) continue
       const claim = await ctx.client.find(HostClaim, claimName(host))
-      if (claim !== undefined && uidsOf(claim).includes(uid)) await release(claim, uid, ctx)
+      if (claim?.spec.namespace === namespace && uidsOf(claim).includes(uid)) await release(claim, uid, ctx)
     }
   }
 
@@ -101,9 +105,14 @@ export class Claims {
     return owners
   }
 
-  async #releaseOthers(uid: string, kept: ReadonlySet<string>, ctx: Context): Promise<void> {
+  /** The namespace too: a GlobalIngress of another namespace may name the UID of any root. */
+  async #releaseOthers(
+    { namespace, uid }: Pick<Claimant, 'namespace' | 'uid'>,
+    kept: ReadonlySet<string>,
+    ctx: Context,
+  ): Promise<void> {
     for (const claim of ctx.by(this.#byOwner, uid)) {
-      if (!kept.has(claim.spec.host)) await release(claim, uid, ctx)
+      if (claim.spec.namespace === namespace && !kept.has(claim.spec.host)) await release(claim, uid, ctx)
     }
   }
 

@@ -32,4 +32,33 @@ describe('a JSON patch', () => {
     expect(run({ op: 'add', path: '/__proto__/x', value: 3 })).toMatchObject({ index: 0 })
     expect(run({ op: 'add', path: 'spec', value: 3 })).toMatchObject({ index: 0 })
   })
+
+  it('copies at most 64 KiB, whatever the number of copies', () => {
+    const doubling = Array.from({ length: 40 }, (_, index): PatchOperation => ({
+      op: 'copy',
+      from: '',
+      path: `/x${index}`,
+    }))
+    expect(run(...doubling)).toEqual({
+      index: expect.any(Number),
+      message: 'the copies of the patch have more than 65536 octets',
+    })
+    const value = 'v'.repeat(60_000)
+    const fits: PatchOperation[] = [
+      { op: 'add', path: '/big', value },
+      { op: 'copy', from: '/big', path: '/same' },
+    ]
+    expect(run(...fits)).toMatchObject({ value: { same: value } })
+    expect(run(...fits, { op: 'copy', from: '/big', path: '/third' })).toMatchObject({ index: 2 })
+  })
+
+  it('refuses a value that is nested too deeply', () => {
+    const deep: unknown = JSON.parse(`${'['.repeat(5_000)}${']'.repeat(5_000)}`)
+    expect(run({ op: 'add', path: '/x', value: deep })).toEqual({
+      index: 0,
+      message: 'the value for /x has more than 100 levels',
+    })
+    const nesting = Array.from({ length: 3_000 }, (): PatchOperation => ({ op: 'move', from: '/spec', path: '/spec' }))
+    expect(run(...nesting)).toMatchObject({ value: document })
+  })
 })

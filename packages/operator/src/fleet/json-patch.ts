@@ -1,4 +1,9 @@
-/** RFC 6902 on plain JSON, for the overrides of a policy. Pure: the input is not changed. */
+/**
+ * RFC 6902 on plain JSON, for the overrides of a policy. Pure: the input is not changed.
+ *
+ * Guarantee: the result is at most MAX_COPIED_OCTETS longer than the input and the values of the patch together. Each copy
+ * of the whole document would otherwise double it.
+ */
 
 export interface PatchOperation {
   readonly op: 'add' | 'remove' | 'replace' | 'test' | 'move' | 'copy'
@@ -7,13 +12,19 @@ export interface PatchOperation {
   readonly value?: unknown
 }
 
+/** Octets of JSON that the copies of one patch may add, together. */
+const MAX_COPIED_OCTETS = 64 * 1024
+/** Levels of nesting in a value of a patch, and in what is copied. */
+const MAX_LEVELS = 100
+
 export type PatchResult<T> = { readonly value: T } | { readonly index: number; readonly message: string }
 
 export function applyPatch<T>(document: T, patch: readonly PatchOperation[]): PatchResult<T> {
   let value: unknown = structuredClone(document)
+  const budget = { leftOctets: MAX_COPIED_OCTETS }
   for (const [index, operation] of patch.entries()) {
     try {
-      value = applyOne(value, operation)
+      value = applyOne(value, operation, budget)
     } catch (error) {
       return { index, message: error instanceof Error ? error.message : String(error) }
     }
@@ -21,7 +32,12 @@ export function applyPatch<T>(document: T, patch: readonly PatchOperation[]): Pa
   return { value: value as T }
 }
 
-function applyOne(document: unknown, { op, path, from = '', value }: PatchOperation): unknown {
+function applyOne(
+  document: unknown,
+  { op, path, from = '', value }: PatchOperation,
+  budget: { leftOctets: number },
+): unknown {
+  if (isDeeper(value, MAX_LEVELS)) throw new Error(`the value for ${path} has more than ${MAX_LEVELS} levels`)
   switch (op) {
     case 'add':
       return add(document, parsePointer(path), structuredClone(value))
@@ -37,12 +53,24 @@ function applyOne(document: unknown, { op, path, from = '', value }: PatchOperat
       return add(remove(document, parsePointer(from)), parsePointer(path), moved)
     }
     case 'copy':
-      return add(document, parsePointer(path), structuredClone(read(document, parsePointer(from))))
+      return add(document, parsePointer(path), copyOf(read(document, parsePointer(from)), budget))
     case 'test':
       if (JSON.stringify(read(document, parsePointer(path))) !== JSON.stringify(value))
         throw new Error(`test of ${path} failed`)
       return document
   }
+}
+
+function copyOf(value: unknown, budget: { leftOctets: number }): unknown {
+  if (isDeeper(value, MAX_LEVELS)) throw new Error(`what is copied has more than ${MAX_LEVELS} levels`)
+  budget.leftOctets -= Buffer.byteLength(JSON.stringify(value))
+  if (budget.leftOctets < 0) throw new Error(`the copies of the patch have more than ${MAX_COPIED_OCTETS} octets`)
+  return structuredClone(value)
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((item) => isDeeper(item, levels - 1))
 }
 
 function parsePointer(path: string): string[] {

@@ -33,6 +33,20 @@ export const CLUSTER_FINALIZER = `${FLEET_GROUP}/cluster`
 /** Of leaves on members. Changing it orphans fields that were applied under the old name. */
 export const FLEET_FIELD_MANAGER = 'seamark-fleet'
 
+/** Of the metadata of a root. */
+export interface RootRef {
+  readonly namespace?: string | undefined
+  readonly uid?: string | undefined
+}
+
+/**
+ * Key of the objects that were generated for a root. The namespace is a part of it: a UID in a label proves nothing, and roots
+ * generate objects in their own namespace only.
+ */
+export function rootKey({ namespace = '', uid = '' }: RootRef): string {
+  return `${namespace}/${uid}`
+}
+
 export function globalIngressName(kind: string, root: string, uid: string): string {
   return fit(`${kind.toLowerCase()}-${root}`, hash(uid, 6))
 }
@@ -76,7 +90,8 @@ function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item)).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
   const entries = Object.entries(value)
-    .filter(([, item]) => item !== undefined)
+    // An API server may leave out a null.
+    .filter(([, item]) => item !== undefined && item !== null)
     .sort(([a], [b]) => (a < b ? -1 : 1))
   return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`).join(',')}}`
 }

@@ -45,6 +45,8 @@ import { RootReconciler } from './reconcile/root-reconciler.ts'
 import { RootTriggers } from './reconcile/root-triggers.ts'
 import type { RootKind } from './roots/root-kind.ts'
 import { ROOT_KINDS } from './roots/root-kinds.ts'
+import { setUpStrayLeaves } from './reconcile/stray-leaf-controller.ts'
+import { PlannedLeaves } from './members/planned-leaves.ts'
 import { SyncResults } from './members/sync-results.ts'
 import { setUpSyncer, type SyncerOptions } from './members/syncer.ts'
 import { setUpOrphans } from './reconcile/orphan-controller.ts'
@@ -73,6 +75,7 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
   const { options, registry, metrics, namespace, isWriting, untilMayWrite } = setUp
   const views = new MemberViews(manager, registry)
   const results = new SyncResults()
+  const planned = new PlannedLeaves()
   const hubUid = uidReader()
   const hubId = async (client: Client): Promise<string> => options.hubId || (await hubUid(client))
   manager.cache(EndpointSlice, { projection: trimSlice, limits: BACKEND_CACHE_LIMITS })
@@ -86,6 +89,7 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
     indexes,
     views,
     results,
+    planned,
     claims,
     registry,
     dns,
@@ -97,6 +101,7 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
   setUpSyncer(manager, {
     hasTlsSecrets: options.tlsSecrets,
     results,
+    planned,
     views,
     metrics,
     leavesByCluster,
@@ -117,6 +122,7 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
     claims,
     views,
     results,
+    planned,
     metrics,
     indexes,
     teardown,
@@ -127,6 +133,7 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
     labelledClusters: (where, services) => labelledClusters(manager, where, services),
   })
   for (const kind of ROOT_KINDS) setUpRoots(manager, kind, { options, claims, reconciler, triggers, batchMs })
+  setUpStrayLeaves(manager, { indexes, isWriting, untilMayWrite })
   setUpOrphans(manager, { teardown, isWriting, untilMayWrite })
   setUpDomains(manager, {
     lookupTxt: async (name) => lookupTxt(name, client, findServers),

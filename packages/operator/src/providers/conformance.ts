@@ -205,6 +205,20 @@ export const CONFORMANCE: readonly ConformanceCase[] = [
     },
   },
   {
+    title: 'reads the other names when one of them is no name of DNS',
+    async run(subject) {
+      const made = set(subject.zone, 'beside', 'A', ['192.0.2.1'])
+      await withSets(subject, [made], async () => {
+        const asked = new Set([`a-${'x'.repeat(63)}.${subject.zone.name}`, made.name])
+        const found = await subject.provider.read(subject.zone, asked, subject.signal)
+        must(
+          found.some((there) => sameSet(there, made)),
+          'a name that cannot exist is absent, and does not fail the read of the others',
+        )
+      })
+    },
+  },
+  {
     title: 'replaces an address by a CNAME in one batch, when it has transactions',
     async run(subject) {
       if (!subject.provider.capabilities.isAtomic) return

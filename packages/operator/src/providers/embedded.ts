@@ -3,7 +3,7 @@
  * is atomic, compare-and-swap is exact, and changes are served immediately. With `commit` (a ZoneKeeper) a batch is durable
  * before it is served and acknowledged.
  */
-import { DnsError, type DnsServer, fqdn, type Zone, type ZoneChange, type ZoneKeeper } from '@seamark/dns'
+import { DnsError, type DnsServer, type Fqdn, fqdn, type Zone, type ZoneChange, type ZoneKeeper } from '@seamark/dns'
 import { POLICY_SET_TYPE } from '../rrset/answer-policy.ts'
 import { ProviderError } from '../rrset/error.ts'
 import { fromDns, type ObservedRRset, printSet, sameSet, setKey } from '../rrset/rrset.ts'
@@ -61,8 +61,8 @@ export function embeddedProvider(options: EmbeddedOptions): Provider {
       if (names === 'all') return Array.from(found.sets(), fromDns)
       const sets: ObservedRRset[] = []
       for (const text of names) {
-        const at = fqdn(text)
-        if (!found.hasName(at)) continue
+        const at = nameIn(text)
+        if (at === undefined || !found.hasName(at)) continue
         for (const type of TYPES) {
           const set = found.find(at, type)
           if (set !== undefined) sets.push(fromDns(set))
@@ -88,6 +88,16 @@ export function embeddedProvider(options: EmbeddedOptions): Provider {
         throw new ProviderError('RecordRejected', 'rejected', cause.message, { cause })
       }
     },
+  }
+}
+
+/** Undefined: no name of DNS, so that no zone has it. */
+function nameIn(text: string): Fqdn | undefined {
+  try {
+    return fqdn(text)
+  } catch (error) {
+    if (error instanceof DnsError) return undefined
+    throw error
   }
 }
 

@@ -121,6 +121,8 @@ export function createEngine(options: EngineOptions): Engine {
   const limiters = new Map<string, AdaptiveLimiter>()
   const listings = new Map<Provider, ProviderCalls>()
   const known = new Map<string, Target>()
+  /** Of the last read of the whole zone. */
+  const hosts = new WeakMap<Target, ReadonlySet<string>>()
   const listed = new Map<Provider, { at: number; zones: readonly ProviderZone[] }>()
 
   const limiterOf = (provider: Provider): AdaptiveLimiter => {
@@ -194,13 +196,22 @@ export function createEngine(options: EngineOptions): Engine {
     const asked =
       names === 'all'
         ? names
-        : new Set([...names].filter(isName).flatMap((name) => namesToRead(name, typesOf(target), registry)))
+        : new Set(
+            [...names]
+              .filter(isName)
+              .flatMap((name) => namesToRead(name, typesOf(target), registry, target.zone.name))
+              // The name of a registry entry is longer: what exceeds the limits of DNS is in no zone.
+              .filter(isName),
+          )
     const sets: readonly ObservedRRset[] = await target.executor.read(asked, signal)
-    return createZoneView(sets, {
+    const seen = createZoneView(sets, {
       origin: target.zone.name,
+      knownHosts: names === 'all' ? undefined : hosts.get(target),
       ...(owner.key !== undefined && { markerKey: owner.key }),
       ...(registry !== undefined && { registry }),
     })
+    if (names === 'all') hosts.set(target, seen.hosts)
+    return seen
   }
   const number: Engine['number'] = async (target, seen) => {
     const state = await store.load(stateKey(target.provider.name, target.zone))

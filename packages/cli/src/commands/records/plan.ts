@@ -15,6 +15,8 @@ import {
   DNSEndpoint,
   heldSets,
   openObjectStore,
+  DNSLoadBalancer,
+  nameAmong,
   parseServer,
   type Plan,
   type Planned,
@@ -24,6 +26,7 @@ import {
   type ServerComparison,
   sourceOf,
   desiredWithinLimits,
+  type TenantRules,
   type DesiredRecords,
 } from '@seamark/operator'
 import { Command } from 'commander'
@@ -49,6 +52,16 @@ interface Flags extends RecordsFlags {
   server?: string
 }
 
+/** As the manager, which looks the owners of DNSEndpoints up in its cache. */
+async function withLoadBalancers(
+  { rules, cluster }: Pick<Session, 'rules' | 'cluster'>,
+  signal: AbortSignal,
+): Promise<TenantRules> {
+  if (rules.adoptedByLoadBalancers === undefined || cluster === undefined) return rules
+  const { items } = await cluster.client.list(DNSLoadBalancer, { signal })
+  return { ...rules, nameOfLoadBalancer: nameAmong(items) }
+}
+
 type Manifest = Parameters<typeof sourceOf>[0]
 
 export function build(io: Io): Command {
@@ -64,7 +77,8 @@ export function build(io: Io): Command {
   return command.action(async (flags: Flags & Record<string, unknown>) => {
     await withSession(io, flags, async (session) => {
       const { objects, isComplete } = await readDesired(io, flags, session)
-      const desired = desiredWithinLimits(objects, session.config.defaultTtl, session.rules)
+      const rules = await withLoadBalancers(session, io.signal)
+      const desired = desiredWithinLimits(objects, session.config.defaultTtl, rules)
       if (session.config.providers.length === 0) {
         await askServers(io, flags, session, desired)
         return

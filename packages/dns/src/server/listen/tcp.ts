@@ -3,7 +3,8 @@
  *
  * A connection is closed `idleMs` after its last whole message; single octets do not count as activity. Above a limit
  * (connections in total, per source) the connection that has been idle longest is closed, so that a new one is always
- * accepted. While a peer does not read its answers, nothing is read from it, and the idle timeout applies.
+ * accepted. While a peer does not read its answers, nothing is read from it, and the idle timeout applies. The answers of
+ * a connection in one turn of the event loop are bounded, and so are the connections: UDP and others are not kept waiting.
  */
 import { createServer, type Server, type Socket } from 'node:net'
 import { isIPv6 } from 'node:net'
@@ -38,6 +39,46 @@ const HIGH_WATER = 262_144
 const MAX_DEFERRED = 100
 const SWEEP_MS = 1000
 
+/** Answers, and octets of answers, of a connection before others have their turn. */
+const TURN_ANSWERS = 64
+const TURN_OCTETS = 65_536
+/** Connections that are served in one turn of the event loop; UDP is answered between two turns. */
+const TURN_CONNECTIONS = 8
+
+/** Which connections may be served in this turn of the event loop; those that wait have theirs in the order of waiting. */
+class Turns {
+  #left = TURN_CONNECTIONS
+  #isScheduled = false
+  readonly #waiting = new Set<() => void>()
+
+  /** False: the connection has to wait. */
+  take(): boolean {
+    this.#schedule()
+    return this.#waiting.size === 0 && this.#left-- > 0
+  }
+
+  wait(done: () => void): () => void {
+    this.#waiting.add(done)
+    this.#schedule()
+    return () => this.#waiting.delete(done)
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      this.#left = TURN_CONNECTIONS
+      for (const done of this.#waiting) {
+        if (this.#left-- <= 0) break
+        this.#waiting.delete(done)
+        done()
+      }
+      if (this.#waiting.size > 0) this.#schedule()
+    })
+  }
+}
+
 interface Connection {
   readonly socket: Socket
   readonly source: string
@@ -53,6 +94,7 @@ interface Connection {
 class Listener {
   readonly #options: TcpOptions
   readonly #idleMs: number
+  readonly #turns = new Turns()
   readonly #scratch = Buffer.allocUnsafeSlow(65_537)
   /** In the order of last activity: the first is the next to be closed. */
   readonly #connections = new Set<Connection>()
@@ -134,8 +176,12 @@ class Listener {
       transport: 'tcp',
       defer: (answer) => void this.#sendDeferred(connection, answer),
     }
+    const untilTurn = (_connection: Connection, done: () => void) => this.#turns.wait(done)
     let isRejected = false
+    let answers = 0
+    let octets = 0
     socket.cork()
+    if (!this.#turns.take()) await this.#pause(connection, untilTurn)
     for (let query = deframer.next(); query !== undefined && !socket.destroyed; query = deframer.next()) {
       this.#touch(connection)
       const transfer = this.#options.transfer(query)
@@ -153,7 +199,12 @@ class Listener {
       if (isRejected) break
       this.#scratch.writeUInt16BE(length, 0)
       socket.write(Buffer.from(this.#scratch.subarray(0, length + 2)))
+      octets += length
       if (socket.writableLength >= HIGH_WATER) await this.#pause(connection, untilDrained)
+      if (++answers < TURN_ANSWERS && octets < TURN_OCTETS) continue
+      await this.#pause(connection, untilTurn)
+      answers = 0
+      octets = 0
     }
     socket.uncork()
     // A message that gets no answer closes the connection, after the answers before it are sent.

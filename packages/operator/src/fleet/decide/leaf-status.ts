@@ -1,5 +1,5 @@
 /** The status of a LeafIngress from its decision. Pure. */
-import { timestamp } from '@seamark/kube'
+import { type Condition, setCondition, timestamp } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
 import type { LeafIngress, LeafIngressStatus } from '../../api/leaf-ingress.ts'
 import type { LeafDecision, LeafObservation } from './leaf-phase.ts'
@@ -22,10 +22,42 @@ export function leafStatus(
     reason: result === undefined || result.isGone ? decision.reason : result.reason,
     ...(seen.isApplied === undefined ? lastKnown(status) : freshStatus(leaf, seen)),
     ...(seen.isStale && { stale: true }),
+    ...conditionsOf(leaf, result, nowMs),
     addresses: [...seen.addresses],
     ...(isAdmitted !== undefined && { admitted: isAdmitted }),
     ...(decision.drainStartedMs !== undefined && { drainStartedAt: timestamp(decision.drainStartedMs) }),
   }
+}
+
+/** Only where a LeafIngress was refused, so that the others have one fact less to write. */
+function conditionsOf(
+  { metadata, status }: Immutable<LeafIngress>,
+  result: ObservedLeaf['result'],
+  nowMs: number,
+): Pick<LeafIngressStatus, 'conditions'> {
+  const before = status?.conditions ?? []
+  const isRefused = result?.reason === 'LeafNotPlanned'
+  if (!isRefused && before.length === 0) return {}
+  const observedGeneration = metadata.generation ?? 0
+  return {
+    conditions: setCondition(
+      before,
+      isRefused
+        ? { ...refusedLeaf(result.message), observedGeneration }
+        : {
+            type: 'Accepted',
+            status: 'True',
+            reason: 'Placed',
+            message: 'it is what the manager renders',
+            observedGeneration,
+          },
+      nowMs,
+    ) as NonNullable<LeafIngressStatus['conditions']>,
+  }
+}
+
+export function refusedLeaf(message: string): Pick<Condition, 'type' | 'status' | 'reason' | 'message'> {
+  return { type: 'Accepted', status: 'False', reason: 'LeafNotPlanned', message }
 }
 
 /** What only the member has, as it was last read. */

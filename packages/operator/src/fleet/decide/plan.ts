@@ -41,6 +41,8 @@ export interface PlanFacts<T extends Obj> {
 
 interface PlannedLeaf {
   readonly name: string
+  /** False: kept as it was, because it drains or cannot be rendered any more. */
+  readonly isRendered: boolean
   readonly cluster: string
   readonly spec: LeafIngress['spec']
 }
@@ -80,6 +82,7 @@ export function planRoot<T extends Obj>(facts: PlanFacts<T>): RootPlan {
       if (before !== undefined)
         planned.push({
           name: leafName(kind.kind.kind, name, cluster),
+          isRendered: false,
           cluster,
           spec: { ...(before as LeafIngress['spec']), lifecycle: state },
         })
@@ -112,8 +115,15 @@ export function planRoot<T extends Obj>(facts: PlanFacts<T>): RootPlan {
       keep()
       continue
     }
+    if (rendered.dropped !== '')
+      refused.push({
+        cluster,
+        reason: 'OverrideInvalid',
+        message: `cluster ${cluster}: overrides may not set ${rendered.dropped}; the leaf is applied without`,
+      })
     planned.push({
       name: leaf,
+      isRendered: true,
       cluster,
       spec: {
         cluster,

@@ -72,4 +72,21 @@ describe('the policy of a root', () => {
       message: expect.stringContaining('cluster-selector'),
     })
   })
+
+  it('has at most 64 KiB of patches, which are all refused beyond that', () => {
+    const overrides = (octets: number) => [
+      { cluster: 'eu1', patches: [{ op: 'add' as const, path: '/x', value: 'v'.repeat(octets) }] },
+    ]
+    const fitting = policy('fitting', { targetRefs: [target], overrides: overrides(65_000) })
+    expect(resolve({ policies: [fitting] })).toHaveProperty('spec')
+    const large = policy('large', { targetRefs: [target], overrides: [...overrides(33_000), ...overrides(33_000)] })
+    expect(resolve({ policies: [large] })).toMatchObject({
+      message: 'GlobalIngressPolicy web/large: spec.overrides has more than 65536 octets; make the patches smaller',
+    })
+    const deep: unknown = JSON.parse(`${'['.repeat(20_000)}${']'.repeat(20_000)}`)
+    const nested = [{ cluster: 'eu1', patches: [{ op: 'add' as const, path: '/x', value: deep }] }]
+    expect(resolve({ policies: [policy('deep', { targetRefs: [target], overrides: nested })] })).toMatchObject({
+      message: expect.stringContaining('spec.overrides'),
+    })
+  })
 })

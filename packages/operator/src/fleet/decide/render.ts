@@ -3,13 +3,25 @@
  *
  * Stripped: status, uid, resourceVersion, managedFields, finalizers, ownerReferences, labels, and every annotation that is
  * not on the allow-list. Remote name and namespace are those of the root, unless the member is the hub itself.
+ *
+ * Guarantee: overrides are of a tenant, so that they give a leaf nothing that the root could not have: its hosts are owned by
+ * the root, its annotations allowed, and its class and parents those of the maps of the Cluster.
  */
 import type { Immutable, Obj } from '@seamark/kube/object'
 import type { GlobalIngressPolicySpec } from '../../api/global-ingress-policy.ts'
-import { applyPatch } from '../json-patch.ts'
+import { FLEET_GROUP } from '../../api/cluster.ts'
+import { applyPatch, type PatchOperation } from '../json-patch.ts'
 import { HASH_ANNOTATION, hashOf, HUB_LABEL, LEAF_ANNOTATION, ROOT_UID_LABEL } from '../names.ts'
 import { MANAGED_LABEL } from '../../hosts/root.ts'
-import type { Manifest, Rendered, RenderFacts, RootKind } from '../roots/root-kind.ts'
+import {
+  copyAnnotations,
+  isRecord,
+  type Manifest,
+  type Rendered,
+  type RenderFacts,
+  type RootKind,
+  type Spec,
+} from '../roots/root-kind.ts'
 
 export interface LeafRenderFacts extends RenderFacts {
   readonly cluster: string
@@ -21,7 +33,12 @@ export interface LeafRenderFacts extends RenderFacts {
 }
 
 export type RenderedLeaf =
-  | { readonly manifests: readonly Manifest[]; readonly specHash: string }
+  | {
+      readonly manifests: readonly Manifest[]
+      readonly specHash: string
+      /** What overrides asked for and is not in the leaf, as one text; '' for nothing. */
+      readonly dropped: string
+    }
   | Extract<Rendered, { refused: unknown }>
 
 /** Clusters with equal settings have equal leaves: each is rendered once per plan. */
@@ -39,10 +56,11 @@ export function renderLeaf<T extends Obj>(
   const shared = cache.get(key) ?? renderShared(root, kind, facts)
   cache.set(key, shared)
   if ('refused' in shared) return shared
-  const { specHash } = shared
+  const { specHash, dropped } = shared
   const own = { [LEAF_ANNOTATION]: facts.leafName, [HASH_ANNOTATION]: specHash }
   return {
     specHash,
+    dropped,
     manifests: shared.manifests.map((manifest) => ({
       ...manifest,
       metadata: { ...manifest.metadata, annotations: { ...manifest.metadata.annotations, ...own } },
@@ -53,22 +71,69 @@ export function renderLeaf<T extends Obj>(
 function renderShared<T extends Obj>(root: Immutable<T>, kind: RootKind<T>, facts: LeafRenderFacts): RenderedLeaf {
   const rendered = kind.render(root, facts)
   if ('refused' in rendered) return rendered
-  const patches = (facts.overrides ?? []).filter(({ cluster }) => cluster === facts.cluster)
+  const patches = (facts.overrides ?? [])
+    .filter(({ cluster }) => cluster === facts.cluster)
+    .flatMap((each) => each.patches)
   const manifests: Manifest[] = []
+  const dropped = new Set<string>()
   for (const manifest of rendered.manifests) {
-    const patched = applyPatch(
-      manifest,
-      patches.flatMap((each) => each.patches),
-    )
+    const patched = patches.length === 0 ? { manifest, dropped: [] } : override(manifest, patches, kind, facts)
     if ('message' in patched)
-      return {
-        refused: 'OverrideInvalid',
-        message: `overrides of cluster ${facts.cluster}, patch ${patched.index}: ${patched.message}`,
-      }
-    manifests.push(identify(patched.value, manifest, root, facts))
+      return { refused: 'OverrideInvalid', message: `overrides of cluster ${facts.cluster}, ${patched.message}` }
+    for (const each of patched.dropped) dropped.add(each)
+    manifests.push(identify(patched.manifest, manifest, root, facts))
   }
-  return { specHash: hashOf(manifests), manifests }
+  return { specHash: hashOf(manifests), manifests, dropped: [...dropped].sort().join(', ').slice(0, MAX_DROPPED) }
 }
+
+/** Characters of a message: a patch may name thousands of hosts. */
+const MAX_DROPPED = 512
+
+function override<T extends Obj>(
+  manifest: Manifest,
+  patches: readonly PatchOperation[],
+  kind: RootKind<T>,
+  { ownedHosts, managedHosts, allowedAnnotations }: LeafRenderFacts,
+): { readonly manifest: Manifest; readonly dropped: readonly string[] } | { readonly message: string } {
+  const patched = applyPatch<unknown>(manifest, patches)
+  if ('message' in patched) return { message: `patch ${patched.index}: ${patched.message}` }
+  const { metadata, spec } = isRecord(patched.value) ? patched.value : {}
+  if (!isRecord(metadata) || !isRecord(spec)) return { message: 'their result is no object with metadata and spec' }
+  const managed = new Set(managedHosts.values())
+  const confined = kind.confine(
+    spec,
+    (manifest as { spec?: Spec }).spec ?? {},
+    (host) => ownedHosts.has(host) || managed.has(host),
+  )
+  if ('message' in confined) return confined
+  const given = isRecord(metadata['annotations']) ? metadata['annotations'] : {}
+  const annotations = copyAnnotations(given, allowedAnnotations)
+  const labels = isRecord(metadata['labels']) ? metadata['labels'] : {}
+  return {
+    manifest: {
+      ...manifest,
+      metadata: {
+        ...manifest.metadata,
+        annotations,
+        labels: Object.fromEntries(
+          Object.entries(labels).filter(
+            (entry): entry is [string, string] => typeof entry[1] === 'string' && !entry[0].startsWith(OWN_PREFIX),
+          ),
+        ),
+      },
+      spec: confined.spec,
+    } as Manifest,
+    dropped: [
+      ...confined.dropped,
+      ...Object.keys(given)
+        .filter((key) => !Object.hasOwn(annotations, key))
+        .map((key) => `annotation ${key}`),
+    ],
+  }
+}
+
+/** Labels of ours say whose object it is, and what is a root. */
+const OWN_PREFIX = `${FLEET_GROUP}/`
 
 /** Identity is ours: a patch changes neither kind, name nor the labels that say whose object it is. */
 function identify(

@@ -3,6 +3,7 @@
  *
  * Guarantee: an object that is not ours is neither changed nor deleted, unless the root asks for its adoption.
  */
+import { cleanText } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
 import type { Reason } from '../../reasons.ts'
 import { HASH_ANNOTATION, HUB_LABEL } from '../names.ts'
@@ -38,7 +39,7 @@ export function decideSync(
       step: 'refuse',
       message:
         labels?.[MANAGED_LABEL] === 'true'
-          ? `${what} hub ${labels[HUB_LABEL]}; remove the cluster from the placement of the root on one of the hubs, or ${adoption}`
+          ? `${what} hub ${cleanText(String(labels[HUB_LABEL]), 63)}; remove the cluster from the placement of the root on one of the hubs, or ${adoption}`
           : `${what} another owner; delete it, or ${adoption}`,
     }
   }

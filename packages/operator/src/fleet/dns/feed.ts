@@ -5,7 +5,7 @@ import { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts
 import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
 import { GlobalIngress } from '../../api/global-ingress.ts'
 import type { Feed } from '../decide/dns-feed.ts'
-import { ROOT_ANNOTATION, ROOT_KIND_LABEL } from '../names.ts'
+import { ROOT_ANNOTATION, ROOT_KIND_LABEL, rootKey } from '../names.ts'
 import type { RootIndexes } from '../roots/root-indexes.ts'
 
 export async function syncFeed(
@@ -25,12 +25,12 @@ export async function syncFeed(
       annotations: { [ROOT_ANNOTATION]: global.spec.rootRef.name },
     },
   })
-  const uid = root.metadata.uid ?? ''
+  const key = rootKey(root.metadata)
   for (const balancer of balancers) await ctx.apply(DNSLoadBalancer, withController(about(balancer), owner))
   for (const endpoint of endpoints) await ctx.apply(DNSLoadBalancerEndpoint, withController(about(endpoint), owner))
   const wanted = new Set([...balancers, ...endpoints].map(({ metadata }) => metadata.name))
-  for (const endpoint of ctx.by(endpointsByRoot, uid))
+  for (const endpoint of ctx.by(endpointsByRoot, key))
     if (!wanted.has(endpoint.metadata.name)) await ctx.delete(DNSLoadBalancerEndpoint, endpoint)
-  for (const balancer of ctx.by(balancersByRoot, uid))
+  for (const balancer of ctx.by(balancersByRoot, key))
     if (!wanted.has(balancer.metadata.name)) await ctx.delete(DNSLoadBalancer, balancer)
 }

@@ -2,7 +2,7 @@
  * Contact with the API server of a member: whether it answers, who it is, what it serves, and whether our credentials suffice.
  * The rights are those of the role that `seamark cluster add` creates.
  */
-import { ApiError, type Client, Forbidden, messageOf, Namespace, Unauthorized } from '@seamark/kube'
+import { ApiError, cleanText, type Client, Forbidden, messageOf, Namespace, Unauthorized } from '@seamark/kube'
 import type { Contact } from '../decide/cluster-status.ts'
 
 interface Right {
@@ -36,6 +36,10 @@ const SERVED = [
 
 const DEADLINE_MS = 5_000
 
+/** `v1.34.1+k3s1`. What is none is not shown: it is the member's text. */
+const VERSION = /^v?\d{1,4}\.\d{1,4}[\w.+-]{0,48}$/
+const UID = /^[\w.-]{1,64}$/
+
 export async function contactMember(client: Client, signal: AbortSignal): Promise<Contact> {
   try {
     const ready = await client.request({ method: 'GET', path: '/readyz', deadlineMs: DEADLINE_MS, signal })
@@ -58,7 +62,7 @@ export async function contactMember(client: Client, signal: AbortSignal): Promis
     return {
       state: 'failed',
       isDenied: error instanceof Unauthorized || error instanceof Forbidden,
-      message: messageOf(error),
+      message: saying(error),
     }
   }
 }
@@ -70,26 +74,35 @@ export async function isAnswering(client: Client, signal: AbortSignal): Promise<
     return status >= 500 || status === 401 ? `/readyz answers ${status}` : undefined
   } catch (error) {
     signal.throwIfAborted()
-    return messageOf(error)
+    return saying(error)
   }
 }
 
+/** Errors of a parser repeat a part of what the member answered. */
+function saying(error: unknown): string {
+  return cleanText(messageOf(error), MAX_MESSAGE_LENGTH)
+}
+
+/** Characters of a message in a condition. */
+const MAX_MESSAGE_LENGTH = 1_024
+
 async function readUid(client: Client, signal: AbortSignal): Promise<string> {
-  return (await client.get(Namespace, 'kube-system', { signal })).metadata.uid ?? ''
+  const { uid } = (await client.get(Namespace, 'kube-system', { signal })).metadata
+  return typeof uid === 'string' && UID.test(uid) ? uid : ''
 }
 
 async function readVersion(client: Client, signal: AbortSignal): Promise<string> {
   const { body, status } = await client.request({ method: 'GET', path: '/version', deadlineMs: DEADLINE_MS, signal })
   if (status !== 200) return ''
-  const { gitVersion } = JSON.parse(body.toString('utf8')) as { gitVersion?: string }
-  return gitVersion ?? ''
+  const { gitVersion } = JSON.parse(body.toString('utf8')) as { gitVersion?: unknown }
+  return typeof gitVersion === 'string' && VERSION.test(gitVersion) ? gitVersion : ''
 }
 
 async function readGroups(client: Client, signal: AbortSignal): Promise<Set<string>> {
   const { body, status } = await client.request({ method: 'GET', path: '/apis', deadlineMs: DEADLINE_MS, signal })
   if (status !== 200) throw new TypeError(`/apis answers ${status}`)
   const { groups = [] } = JSON.parse(body.toString('utf8')) as { groups?: { name: string }[] }
-  return new Set(groups.map(({ name }) => name))
+  return new Set(groups.map((group) => group?.name))
 }
 
 async function findMissing(client: Client, { group, resource, verbs }: Right, signal: AbortSignal): Promise<string[]> {

@@ -3,7 +3,8 @@
  *
  * Place in the flow: one instance of the controller per member, with queue, workers and rate limit of its own, so that a slow
  * member never delays another. It reads LeafIngresses from the cache of the hub and reports through SyncResults.
- * Guarantees: objects of others are refused (decide/sync.ts); deletes carry the UID of a live read; while a member is
+ * Guarantees: a LeafIngress that the planner did not render is refused (decide/leaf-check.ts), and so are objects of others on
+ * the member (decide/sync.ts); deletes carry the UID of a live read; while a member is
  * unreachable nothing is sent to it, and its leaves continue when it returns.
  */
 import {
@@ -25,11 +26,13 @@ import {
 } from '@seamark/kube'
 import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
+import { FIELD_MANAGER } from '../../process/field-manager.ts'
 import type { ProductMetrics } from '../../metrics.ts'
 import type { Notify } from '../../process/reports/notices.ts'
 import type { HeldObjects } from '../../safety/held-objects.ts'
 import type { MassLimits } from '../../safety/mass-limits.ts'
 import type { GuardedWrite, SecondWriterGuard } from '../../safety/second-writer-guard.ts'
+import { checkLeaf, usableManifests } from '../decide/leaf-check.ts'
 import { decideSync, isOurs } from '../decide/sync.ts'
 import { deleteExactly } from './exact-delete.ts'
 import { LeafTriggers } from './leaf-triggers.ts'
@@ -37,6 +40,7 @@ import { LEAF_CACHE_LIMITS } from './limits.ts'
 import type { MemberViews } from './member-view.ts'
 import { FLEET_FIELD_MANAGER, LEAF_ANNOTATION } from '../names.ts'
 import { MANAGED_LABEL } from '../../hosts/root.ts'
+import type { PlannedLeaves } from './planned-leaves.ts'
 import { RateLimit } from './rate-limit.ts'
 import type { Manifest } from '../roots/root-kind.ts'
 import { ROOT_KINDS } from '../roots/root-kinds.ts'
@@ -48,6 +52,7 @@ export interface SyncerOptions {
   /** Whether TLS Secrets are copied. */
   readonly hasTlsSecrets: boolean
   readonly results: SyncResults
+  readonly planned: PlannedLeaves
   readonly views: MemberViews
   readonly metrics: ProductMetrics
   readonly leavesByCluster: Index<LeafIngress>
@@ -74,6 +79,10 @@ const SOURCE_PREFIX = 'LeafIngress '
 export function setUpSyncer(manager: Manager, options: SyncerOptions): void {
   const leaves = new LeafTriggers(manager, options.leavesByCluster)
   const secrets = options.hasTlsSecrets ? new TlsSecrets(manager, (leaf) => leaves.mark(leaf)) : undefined
+  options.planned.onChange = (key) => {
+    const leaf = manager.cluster.informers.get(LeafIngress, key)
+    if (leaf !== undefined) leaves.mark(leaf)
+  }
   const guard = createLeafGuard(options.clock, options.massLimits)
   options.metrics.leavesHeld(() => guard.held)
   options.heldObjects.add('fleet', guard, () => leaves.markEach(SWEEP_KEY))
@@ -113,7 +122,7 @@ class Syncer {
   }
 
   async reconcile(key: string, ctx: Context): Promise<Next> {
-    const { results, views, isWriting, untilMayWrite, hubId } = this.#options
+    const { views, isWriting, untilMayWrite, hubId } = this.#options
     await untilMayWrite(ctx)
     const leaf = this.#manager.cluster.informers.get(LeafIngress, key)
     const limit = this.#limitOf(ctx.cluster)
@@ -129,20 +138,25 @@ class Syncer {
       if (waitMs > 0) return requeue(waitMs)
       return this.#remove(key, leaf, id, ctx)
     }
-    return this.#apply(key, leaf, id, ctx, results)
+    return this.#apply(key, leaf, id, ctx)
   }
 
-  async #apply(
-    key: string,
-    leaf: Immutable<LeafIngress>,
-    hubId: string,
-    ctx: Context,
-    results: SyncResults,
-  ): Promise<Next> {
+  async #apply(key: string, leaf: Immutable<LeafIngress>, hubId: string, ctx: Context): Promise<Next> {
+    const { results, planned } = this.#options
+    const check = checkLeaf({
+      leaf,
+      planned: planned.get(key),
+      isApplied: this.#isApplied(key),
+    })
+    if (check.state === 'unplanned') return
+    if (check.state === 'refused') {
+      results.set(key, { reason: 'LeafNotPlanned', message: check.message, isGone: false })
+      return
+    }
     const adopt = leaf.spec.adopt === true
     const copies = this.#secrets?.copiesFor(leaf, hubId) ?? []
     // Certificates first: a leaf without its own would be served with another one.
-    for (const manifest of [...copies, ...(leaf.spec.manifests as unknown as readonly Immutable<Manifest>[])]) {
+    for (const manifest of [...copies, ...usableManifests(leaf)]) {
       if (typeof manifest === 'string') {
         results.set(key, { reason: 'ApplyRejected', message: manifest, isGone: false })
         return requeue(CONFLICT_RETRY)
@@ -208,7 +222,7 @@ class Syncer {
   }
 
   async #remove(key: string, leaf: Immutable<LeafIngress>, hubId: string, ctx: Context): Promise<void> {
-    for (const manifest of leaf.spec.manifests as unknown as readonly Immutable<Manifest>[]) {
+    for (const manifest of usableManifests(leaf)) {
       const kind = kindOf(manifest)
       if (kind === undefined) continue
       const live = await ctx.client.find(kind, keyOf(manifest))
@@ -243,6 +257,11 @@ class Syncer {
     }
     this.#reportHeld(await sweepMember(deps, ctx), ctx)
     if (deps.isHubSynced) await this.#secrets?.sweep(ctx, deps.hubId)
+  }
+
+  /** Whether our field manager applied the LeafIngress, as far as the cache knows. */
+  #isApplied(key: string): boolean {
+    return this.#manager.cluster.informers.ownFields(LeafIngress, key, FIELD_MANAGER) !== undefined
   }
 
   /** Once for each set: a sweep repeats what is held. */

@@ -33,7 +33,10 @@ const named = ({ metadata }: { metadata: { name?: string } } = { metadata: {} })
 
 const leaf = {
   metadata: { namespace: 'shop', name: 'ingress-shop--eu1' },
-  spec: { cluster: 'eu1', manifests: [{ kind: 'Ingress', metadata: { namespace: 'shop', name: 'shop' } }] },
+  spec: {
+    cluster: 'eu1',
+    manifests: [{ apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', metadata: { namespace: 'shop', name: 'shop' } }],
+  },
   status: { phase: 'Active', admitted: true },
 } as unknown as LeafIngress
 const leaves = new Map([['eu1', leaf]])
@@ -73,7 +76,7 @@ describe('what the cache has lost and the server has', () => {
 
   it('still counts: the GlobalIngress of a root, with the TTLs that were published', async () => {
     const { server, ctx } = shortView()
-    const globalByRoot = ctx.informers.index(GlobalIngress, 'root', () => ['u1'])
+    const globalByRoot = ctx.informers.index(GlobalIngress, 'root', () => ['shop/u1'])
     const metadata = { namespace: 'shop', name: 'web', uid: 'u1' }
     const find = async (annotations: Record<string, string>) =>
       confirmGlobal({ kind: Ingress }, { metadata: { ...metadata, annotations } }, { globalByRoot }, ctx)

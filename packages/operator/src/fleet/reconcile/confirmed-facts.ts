@@ -10,10 +10,11 @@ import { Cluster } from '../../api/cluster.ts'
 import { GlobalIngressPolicy } from '../../api/global-ingress-policy.ts'
 import { GlobalIngress } from '../../api/global-ingress.ts'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
+import { usableManifests } from '../decide/leaf-check.ts'
 import type { BackendFact } from '../decide/placement.ts'
 import type { MemberViews } from '../members/member-view.ts'
-import { globalIngressName, leafName, ROOT_UID_LABEL, SUMMARY_ANNOTATION } from '../names.ts'
-import type { Manifest, RootKind } from '../roots/root-kind.ts'
+import { globalIngressName, leafName, rootKey, ROOT_UID_LABEL, SUMMARY_ANNOTATION } from '../names.ts'
+import type { RootKind } from '../roots/root-kind.ts'
 import type { RootIndexes } from '../roots/root-indexes.ts'
 import { ROOT_KINDS } from '../roots/root-kinds.ts'
 
@@ -27,10 +28,12 @@ export async function confirmLeaves(
   global: Immutable<GlobalIngress> | undefined,
   ctx: Context,
 ): Promise<Leaves> {
-  const leaves = new Map(cached.map((leaf) => [leaf.spec.cluster, leaf]))
+  const nameOn = (cluster: string): string => leafName(kind.kind, name, cluster)
+  const own = cached.filter((leaf) => leaf.metadata.name === nameOn(leaf.spec.cluster))
+  const leaves = new Map(own.map((leaf) => [leaf.spec.cluster, leaf]))
   for (const { cluster } of global?.status?.leaves ?? []) {
     if (leaves.has(cluster)) continue
-    const live = await ctx.client.find(LeafIngress, `${namespace}/${leafName(kind.kind, name, cluster)}`)
+    const live = await ctx.client.find(LeafIngress, `${namespace}/${nameOn(cluster)}`)
     if (live !== undefined && live.metadata.labels?.[ROOT_UID_LABEL] === uid) leaves.set(cluster, live)
   }
   return leaves
@@ -82,7 +85,7 @@ export async function confirmRemotes(leaves: Leaves, views: MemberViews, ctx: Co
   const confirmed = new Map<string, ReturnType<FindRemote>>()
   for (const [name, leaf] of leaves) {
     if (leaf.status?.admitted !== true || leaf.status.phase === 'Drained') continue
-    for (const manifest of leaf.spec.manifests as unknown as readonly Immutable<Manifest>[]) {
+    for (const manifest of usableManifests(leaf)) {
       const kind = ROOT_KINDS.find((each) => each.kind.kind === manifest.kind)?.kind
       const key = keyOf(manifest)
       if (kind === undefined || views.find(name, kind, key) !== undefined) continue
@@ -110,7 +113,7 @@ export async function confirmGlobal(
   { globalByRoot }: Pick<RootIndexes, 'globalByRoot'>,
   ctx: Context,
 ): Promise<Immutable<GlobalIngress> | undefined> {
-  const cached = ctx.by(globalByRoot, uid)[0]
+  const cached = ctx.by(globalByRoot, rootKey({ namespace, uid }))[0]
   if (cached !== undefined || annotations?.[SUMMARY_ANNOTATION] === undefined) return cached
   return ctx.client.find(GlobalIngress, `${namespace}/${globalIngressName(kind.kind, name, uid)}`)
 }

@@ -1,5 +1,5 @@
 /** What is known about a leaf: its objects on the member, its endpoints, and what balance says about its addresses. */
-import { type Kind, keyOf } from '@seamark/kube'
+import { cleanText, type Kind, keyOf } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
 import type { Cluster } from '../../api/cluster.ts'
 import type { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
@@ -9,6 +9,7 @@ import type { FindRemote } from './confirmed-facts.ts'
 import type { LeafObservation } from '../decide/leaf-phase.ts'
 import type { MemberViews } from '../members/member-view.ts'
 import { HASH_ANNOTATION, LEAF_CLUSTER_LABEL } from '../names.ts'
+import { usableManifests } from '../decide/leaf-check.ts'
 import { type Admission, leafAddresses, type Manifest, type RootKind } from '../roots/root-kind.ts'
 import { ROOT_KINDS } from '../roots/root-kinds.ts'
 
@@ -40,7 +41,7 @@ export function observeLeaf(
   { views, endpoints, findRemote }: ObservationDeps,
 ): LeafObservation {
   const { cluster: name, specHash } = leaf.spec
-  const manifests = leaf.spec.manifests as unknown as readonly Immutable<Manifest>[]
+  const manifests = usableManifests(leaf)
   const remotes = manifests.map((manifest) => findRemote(name, kindOf(manifest), keyOf(manifest)))
   const known = remotes.filter((remote) => remote !== 'unknown')
   const dns = readDns(endpoints.get(name) ?? [])
@@ -67,7 +68,10 @@ export function observeLeaf(
     remote:
       first === undefined
         ? undefined
-        : { uid: first.metadata.uid, generation: (first.metadata as { generation?: number }).generation },
+        : {
+            uid: cleanText(first.metadata.uid, 64),
+            generation: (first.metadata as { generation?: number }).generation,
+          },
     message: admission.message,
     ...dns,
   }

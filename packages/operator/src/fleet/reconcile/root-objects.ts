@@ -6,10 +6,12 @@ import { type Context, findCondition, withController } from '@seamark/kube'
 import { apiVersionOf, type Immutable, type Obj } from '@seamark/kube/object'
 import { GlobalIngress } from '../../api/global-ingress.ts'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
+import { contentOf } from '../decide/leaf-check.ts'
 import type { LeafDecision } from '../decide/leaf-phase.ts'
 import { leafStatus } from '../decide/leaf-status.ts'
 import type { ObservedLeaf } from '../decide/leaves.ts'
 import type { RootPlan } from '../decide/plan.ts'
+import type { PlannedLeaves } from '../members/planned-leaves.ts'
 import {
   DNS_FINALIZER,
   globalIngressName,
@@ -25,7 +27,10 @@ export async function applyPlan(
   kind: RootKind,
   root: Immutable<Obj>,
   plan: RootPlan,
-  leaves: ReadonlyMap<string, Immutable<LeafIngress>>,
+  {
+    leaves,
+    planned,
+  }: { readonly leaves: ReadonlyMap<string, Immutable<LeafIngress>>; readonly planned: PlannedLeaves },
   ctx: Context,
 ): Promise<Immutable<GlobalIngress>> {
   const { name = '', namespace = '', uid = '' } = root.metadata
@@ -39,6 +44,7 @@ export async function applyPlan(
   )
   const globalOwner = { apiVersion: apiVersionOf(GlobalIngress), kind: GlobalIngress.kind, ...global }
   for (const leaf of plan.leaves) {
+    if (leaf.isRendered) planned.set(`${namespace}/${leaf.name}`, contentOf(leaf.name, leaf.spec))
     // One that is being deleted is drained first, and then created again if it is still planned.
     if (leaves.get(leaf.cluster)?.metadata.deletionTimestamp !== undefined) continue
     const leafLabels = { ...labels, [LEAF_CLUSTER_LABEL]: leaf.cluster }
@@ -59,6 +65,9 @@ export async function writeLeafStatus(
     const type = decision.phase === 'Unhealthy' ? 'Warning' : 'Normal'
     ctx.event(root, type, decision.reason, `leaf on cluster ${leaf.spec.cluster} is ${decision.phase}`)
   }
+  const { result } = observed
+  if (result?.reason === 'LeafNotPlanned' && leaf.status?.reason !== result.reason)
+    ctx.event(root, 'Warning', result.reason, `leaf on cluster ${leaf.spec.cluster}: ${result.message}`)
   await ctx.status(
     { apiVersion: apiVersionOf(LeafIngress), kind: LeafIngress.kind, ...leaf },
     leafStatus(observed, decision, ctx.clock.now()),

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import { Cluster } from '../../api/cluster.ts'
 import { DEFAULT_POLICY } from '../../api/global-ingress-policy.ts'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
+import { PlannedLeaves } from '../members/planned-leaves.ts'
 import { SyncResults } from '../members/sync-results.ts'
 import { ROOT_UID_LABEL } from '../names.ts'
 import { ingressRoot } from '../roots/ingress.ts'
@@ -23,7 +24,12 @@ it('the addresses of a leaf are those that its Cluster allows, also if the cache
   const cache = memoryCluster()
   cache.put(LeafIngress, {
     metadata: { namespace: 'shop', name: 'ingress-shop--eu1', labels: { [ROOT_UID_LABEL]: 'u1' } },
-    spec: { cluster: 'eu1', manifests: [{ kind: 'Ingress', metadata: { namespace: 'shop', name: 'shop' } }] },
+    spec: {
+      cluster: 'eu1',
+      manifests: [
+        { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', metadata: { namespace: 'shop', name: 'shop' } },
+      ],
+    },
   } as unknown as LeafIngress)
   const remote = { ...root, status: { loadBalancer: { ingress: [{ ip: '192.0.2.1' }, { ip: '10.0.0.1' }] } } }
   const deps = {
@@ -31,6 +37,7 @@ it('the addresses of a leaf are those that its Cluster allows, also if the cache
     indexes: createRootIndexes(cache.informers as never, true),
     options: { hubId: 'hub', leafAnnotations: [], dns: true },
     results: new SyncResults(),
+    planned: new PlannedLeaves(),
     hubUid: async () => 'hub',
     labelledClusters: () => undefined,
   } as unknown as RootPassDeps

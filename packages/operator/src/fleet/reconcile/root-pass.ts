@@ -11,7 +11,9 @@ import { planRoot, type RootPlan } from '../decide/plan.ts'
 import type { ResolvedPolicy } from '../decide/policy.ts'
 import { endpointsByCluster, observeLeaf } from './leaf-observation.ts'
 import type { MemberViews } from '../members/member-view.ts'
+import type { PlannedLeaves } from '../members/planned-leaves.ts'
 import type { SyncResults } from '../members/sync-results.ts'
+import { rootKey } from '../names.ts'
 import type { RootIndexes } from '../roots/root-indexes.ts'
 import { applyPlan } from './root-objects.ts'
 import type { RootKind } from '../roots/root-kind.ts'
@@ -20,6 +22,7 @@ export interface RootPassDeps {
   readonly options: FleetOptions
   readonly views: MemberViews
   readonly results: SyncResults
+  readonly planned: PlannedLeaves
   readonly indexes: RootIndexes
   readonly hubUid: (client: Context['client']) => Promise<string>
   /** Clusters named by labels of the Services on the hub; undefined: no Service has the label. */
@@ -43,18 +46,19 @@ export async function startPass(
   kind: RootKind,
   root: Immutable<Obj>,
   { policy, claimed }: Pick<RootPass, 'policy' | 'claimed'>,
-  { views, indexes, options, hubUid, labelledClusters, results }: RootPassDeps,
+  { views, indexes, options, hubUid, labelledClusters, results, planned }: RootPassDeps,
   ctx: Context,
 ): Promise<RootPass> {
-  const { namespace = '', uid = '' } = root.metadata
+  const { namespace = '' } = root.metadata
+  const key = rootKey(root.metadata)
   const before = await confirmGlobal(kind, root, indexes, ctx)
-  const stored = await confirmLeaves(kind, root, ctx.by(indexes.leavesByRoot, uid), before, ctx)
+  const stored = await confirmLeaves(kind, root, ctx.by(indexes.leavesByRoot, key), before, ctx)
   const services = kind.backendsOf(root)
   const findRemote = await confirmRemotes(stored, views, ctx)
   const clusters = await confirmClusters(stored, ctx)
   const clusterByName = new Map(clusters.map((cluster) => [cluster.metadata.name ?? '', cluster]))
   const { endpointsByRoot } = indexes
-  const endpoints = endpointsByCluster(endpointsByRoot === undefined ? [] : ctx.by(endpointsByRoot, uid))
+  const endpoints = endpointsByCluster(endpointsByRoot === undefined ? [] : ctx.by(endpointsByRoot, key))
   const leaves = new Map(
     [...stored].map(([name, leaf]): [string, ObservedLeaf] => {
       const about = { backends: services, cluster: clusterByName.get(name) }
@@ -80,7 +84,7 @@ export async function startPass(
     canPublish:
       options.dns && [...leaves.values()].some(({ seen }) => seen.isAdmitted === true && seen.endpointsReady !== 0),
   })
-  const global = await applyPlan(kind, root, plan, stored, ctx)
+  const global = await applyPlan(kind, root, plan, { leaves: stored, planned }, ctx)
   const drainDeadlines = new Map(
     clusters.flatMap((cluster): [string, number][] => {
       const deadlineMs = drainDeadlineMs(cluster)

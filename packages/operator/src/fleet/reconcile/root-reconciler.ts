@@ -18,6 +18,7 @@ import type { LeafSummary } from '../decide/status.ts'
 import { AnswerCheck, type AnswerVerdict } from '../dns/answer-check.ts'
 import type { AuthoritativeDns } from '../dns/authoritative-dns.ts'
 import { syncFeed } from '../dns/feed.ts'
+import { rootKey } from '../names.ts'
 import { isRoot, isStillRoot, ROOT_FINALIZER } from '../../hosts/root.ts'
 import { writeLeafStatus } from './root-objects.ts'
 import { type RootPass, type RootPassDeps, startPass } from './root-pass.ts'
@@ -70,7 +71,7 @@ export class RootReconciler {
       this.#answers?.forget(root.metadata.uid ?? '')
       return teardown.root(kind, root, ctx)
     }
-    const before = ctx.by(this.#deps.indexes.globalByRoot, root.metadata.uid ?? '')[0]
+    const before = ctx.by(this.#deps.indexes.globalByRoot, rootKey(root.metadata))[0]
     const used = before?.status?.policy
     const policy = resolvePolicy({
       root,
@@ -98,7 +99,7 @@ export class RootReconciler {
     const ownersOf = (host: string): readonly string[] => claimed.owners.get(host) ?? []
     const unasked: LeavesFacts = {
       spec: plan.spec,
-      ttls: ttlsOf(plan.spec, uid, ownersOf, indexes, ctx),
+      ttls: ttlsOf(plan.spec, root.metadata, ownersOf, indexes, ctx),
       lifecycles: new Map(plan.leaves.map(({ cluster, spec }) => [cluster, spec.lifecycle])),
       leaves,
       drainDeadlines: pass.drainDeadlines,
@@ -133,7 +134,7 @@ export class RootReconciler {
         addresses,
         role: decisions.get(cluster)?.dns ?? 'none',
       })),
-      sharedClusters: (host) => sharedClusters(ownersOf(host), uid, indexes, ctx),
+      sharedClusters: (host) => sharedClusters(ownersOf(host), root.metadata, indexes, ctx),
       isLedByOther: (host) => isLedByOther(ownersOf(host), uid),
     })
     if (options.dns) await syncFeed(feed, root, global, indexes, ctx)

@@ -1,21 +1,24 @@
-/** Hosts that several roots of a namespace share: who writes their DNS objects, and where all of them serve. */
+/** Hosts that several roots of one namespace share: who writes their DNS objects, and where all of them serve. */
 import type { Context } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
 import type { GlobalIngressSpec } from '../../api/global-ingress.ts'
 import type { TtlHistory } from '../decide/published-ttl.ts'
+import { rootKey, type RootRef } from '../names.ts'
 import type { RootIndexes } from '../roots/root-indexes.ts'
 
 /** Clusters on which every other owner of a host serves; undefined: there is no other owner. */
 export function sharedClusters(
   owners: readonly string[],
-  uid: string,
+  { namespace, uid }: RootRef,
   { leavesByRoot }: RootIndexes,
   ctx: Context,
 ): ReadonlySet<string> | undefined {
   const others = owners.filter((owner) => owner !== uid)
   if (others.length === 0) return undefined
   const serving = others.map((owner) => {
-    const active = ctx.by(leavesByRoot, owner).filter(({ status }) => status?.phase === 'Active')
+    const active = ctx
+      .by(leavesByRoot, rootKey({ namespace, uid: owner }))
+      .filter(({ status }) => status?.phase === 'Active')
     return new Set(active.map(({ spec }) => spec.cluster))
   })
   return new Set([...(serving[0] ?? [])].filter((cluster) => serving.every((clusters) => clusters.has(cluster))))
@@ -27,14 +30,19 @@ export function sharedClusters(
  */
 export function ttlsOf(
   spec: Immutable<GlobalIngressSpec>,
-  uid: string,
+  { namespace, uid = '' }: RootRef,
   ownersOf: (host: string) => readonly string[],
   { globalByRoot }: Pick<RootIndexes, 'globalByRoot'>,
   ctx: Pick<Context, 'by'>,
 ): readonly TtlHistory[] {
   const others = new Set(spec.hosts.flatMap(({ host }) => ownersOf(host)))
   others.delete(uid)
-  return [spec, ...[...others].flatMap((owner) => ctx.by(globalByRoot, owner).map((global) => global.spec))]
+  return [
+    spec,
+    ...[...others].flatMap((owner) =>
+      ctx.by(globalByRoot, rootKey({ namespace, uid: owner })).map((global) => global.spec),
+    ),
+  ]
 }
 
 /** Whether the DNS objects of a host belong to another owner: the first one writes them. */

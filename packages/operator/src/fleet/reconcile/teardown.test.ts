@@ -11,6 +11,7 @@ import { HostClaim } from '../../api/host-claim.ts'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
 import { Claims } from '../claims.ts'
 import { claimName } from '../decide/host-claim.ts'
+import { PlannedLeaves } from '../members/planned-leaves.ts'
 import { SyncResults } from '../members/sync-results.ts'
 import { DNS_FINALIZER, REMOTE_FINALIZER, ROOT_UID_LABEL } from '../names.ts'
 import { createRootIndexes } from '../roots/root-indexes.ts'
@@ -75,6 +76,7 @@ function fixture({
   const teardown = new Teardown({
     indexes: createRootIndexes(manager, true),
     results,
+    planned: new PlannedLeaves(),
     claims: new Claims(manager, () => true),
     registry: { isRead: true, clusters: new Map([['eu1', {}]]), ...registry } as unknown as TeardownDeps['registry'],
     views: { readable: () => undefined } as unknown as TeardownDeps['views'],

@@ -34,17 +34,20 @@ import {
   DNS_FINALIZER,
   FORCE_DELETE_ANNOTATION,
   REMOTE_FINALIZER,
+  rootKey,
   SUMMARY_ANNOTATION,
 } from '../names.ts'
 import { ROOT_FINALIZER } from '../../hosts/root.ts'
 import type { RootIndexes } from '../roots/root-indexes.ts'
 import type { RootKind } from '../roots/root-kind.ts'
 import { ttlsOf, unsharedHosts } from './shared-hosts.ts'
+import type { PlannedLeaves } from '../members/planned-leaves.ts'
 import type { SyncResults } from '../members/sync-results.ts'
 
 export interface TeardownDeps {
   readonly indexes: RootIndexes
   readonly results: SyncResults
+  readonly planned: PlannedLeaves
   readonly claims: Claims
   readonly registry: MemberRegistry
   readonly views: MemberViews
@@ -89,13 +92,15 @@ export class Teardown {
     ctx: Context,
   ): Promise<Next> {
     const { indexes, claims } = this.#deps
-    const global = ctx.by(indexes.globalByRoot, uid)[0]
+    const ref = { namespace: about.metadata.namespace ?? '', uid }
+    const key = rootKey(ref)
+    const global = ctx.by(indexes.globalByRoot, key)[0]
     const claimed = [...hosts, ...(global?.spec.hosts ?? []).map(({ host }) => host)]
     if (global === undefined) {
-      await claims.releaseAll(uid, claimed, ctx)
+      await claims.releaseAll(ref, claimed, ctx)
       return
     }
-    if (!(await this.#withdraw(uid, ctx))) return requeue(RETRY_MS)
+    if (!(await this.#withdraw(key, ctx))) return requeue(RETRY_MS)
     const owners = await claims.confirmOwners(
       global.spec.hosts.map(({ host }) => host),
       ctx,
@@ -110,19 +115,19 @@ export class Teardown {
       await ctx.status(stored, { ...(global.status as NonNullable<GlobalIngress['status']>), withdrawnAt })
     }
     const withdrawnMs = Date.parse(withdrawnAt)
-    const ttls = ttlsOf(global.spec, uid, ownersOf, indexes, ctx)
+    const ttls = ttlsOf(global.spec, ref, ownersOf, indexes, ctx)
     const waitMs = global.spec.published && !isImmediate ? 2 * highestTtlSeconds(ttls, withdrawnMs) * 1000 : 0
     const leftMs = withdrawnMs + waitMs - ctx.clock.now()
     if (leftMs > 0) return requeue(leftMs)
     let againAtMs = Number.POSITIVE_INFINITY
-    const leaves = ctx.by(indexes.leavesByRoot, uid)
+    const leaves = ctx.by(indexes.leavesByRoot, key)
     for (const leaf of leaves) {
       if (leaf.status?.phase !== 'Drained') await this.#markDrained(leaf, ctx)
       againAtMs = Math.min(againAtMs, await this.leaf(leaf, about, ctx, isForced))
     }
-    if (ctx.by(indexes.leavesByRoot, uid).length > 0)
+    if (ctx.by(indexes.leavesByRoot, key).length > 0)
       return requeue(Math.max(1, Math.min(againAtMs - ctx.clock.now(), RETRY_MS)))
-    await claims.releaseAll(uid, claimed, ctx)
+    await claims.releaseAll(ref, claimed, ctx)
     await this.#deleteGlobal(global, ctx)
   }
 
@@ -157,17 +162,18 @@ export class Teardown {
       await this.#recordOrphan(leaf, ctx)
     }
     this.#deps.results.set(key, undefined)
+    this.#deps.planned.delete(key)
     await removeFinalizer(ctx.client, LeafIngress, leaf, REMOTE_FINALIZER)
     return Number.POSITIVE_INFINITY
   }
 
   /** True when no DNS object of the root is left. */
-  async #withdraw(uid: string, ctx: Context): Promise<boolean> {
+  async #withdraw(key: string, ctx: Context): Promise<boolean> {
     const { balancersByRoot, endpointsByRoot } = this.#deps.indexes
     if (balancersByRoot === undefined || endpointsByRoot === undefined) return true
-    for (const balancer of ctx.by(balancersByRoot, uid)) await ctx.delete(DNSLoadBalancer, balancer)
-    for (const endpoint of ctx.by(endpointsByRoot, uid)) await ctx.delete(DNSLoadBalancerEndpoint, endpoint)
-    return ctx.by(balancersByRoot, uid).length === 0 && ctx.by(endpointsByRoot, uid).length === 0
+    for (const balancer of ctx.by(balancersByRoot, key)) await ctx.delete(DNSLoadBalancer, balancer)
+    for (const endpoint of ctx.by(endpointsByRoot, key)) await ctx.delete(DNSLoadBalancerEndpoint, endpoint)
+    return ctx.by(balancersByRoot, key).length === 0 && ctx.by(endpointsByRoot, key).length === 0
   }
 
   /**
@@ -185,7 +191,7 @@ export class Teardown {
     const uid = spec.rootRef.uid
     const hosts = unsharedHosts(spec, uid, ownersOf)
     const addresses = ctx
-      .by(indexes.leavesByRoot, uid)
+      .by(indexes.leavesByRoot, rootKey({ ...global.metadata, uid }))
       .flatMap((leaf) => leaf.status?.addresses ?? [])
       .filter(({ type }) => type === 'IPAddress')
     if (dns === undefined || !spec.published || hosts.length === 0 || addresses.length === 0) return true

@@ -1,4 +1,5 @@
 /** HTTPRoute as a root: its parents are mapped to Gateways of the member; others of its parents are left alone. */
+import { isDeepStrictEqual } from 'node:util'
 import type { Immutable } from '@seamark/kube/object'
 import { HTTPRoute, type ParentRef } from '@seamark/kube/gateway-api'
 import type { LeafAddress } from '../../api/leaf-ingress.ts'
@@ -6,11 +7,13 @@ import { normalizeHost } from '@seamark/dialects'
 import {
   type Admission,
   type AdmissionFacts,
+  type Confined,
   copyAnnotations,
   type RenderFacts,
   type Rendered,
   type RootKind,
   sortAddresses,
+  type Spec,
   uniqueSorted,
 } from './root-kind.ts'
 
@@ -45,6 +48,7 @@ export const httpRouteRoot: RootKind<HTTPRoute> = {
   },
   usesTls: () => false,
   render,
+  confine,
   readAdmission,
 }
 
@@ -75,6 +79,17 @@ function render(root: Immutable<HTTPRoute>, facts: RenderFacts): Rendered {
       } as HTTPRoute & { apiVersion: string; kind: string; metadata: { name: string; namespace: string } },
     ],
   }
+}
+
+function confine(patched: Spec, rendered: Spec, isOwned: (host: string) => boolean): Confined {
+  const given: readonly unknown[] = Array.isArray(patched['hostnames']) ? patched['hostnames'] : []
+  const isKept = (host: unknown): boolean => typeof host === 'string' && isOwned(normalizeHost(host))
+  const hostnames = given.filter(isKept)
+  // An empty list means every host.
+  if (hostnames.length === 0) return { message: 'no hostname that the root owns is left' }
+  const dropped = given.filter((host) => !isKept(host)).map((host) => `host ${String(host)}`)
+  if (!isDeepStrictEqual(patched['parentRefs'], rendered['parentRefs'])) dropped.push('parentRefs')
+  return { spec: { ...patched, parentRefs: rendered['parentRefs'], hostnames }, dropped }
 }
 
 function mapParent(parent: ParentRef, namespace: string, { parentRefMap }: RenderFacts): ParentRef[] {

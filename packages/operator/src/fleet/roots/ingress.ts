@@ -4,12 +4,15 @@ import type { Immutable } from '@seamark/kube/object'
 import { classOf, normalizeHost } from '@seamark/dialects'
 import {
   type Admission,
+  type Confined,
   copyAnnotations,
+  isRecord,
   leafAddresses,
   type RenderFacts,
   type Rendered,
   type RootKind,
   sortAddresses,
+  type Spec,
   uniqueSorted,
 } from './root-kind.ts'
 
@@ -26,6 +29,7 @@ export const ingressRoot: RootKind<Ingress> = {
   },
   usesTls: ({ spec }) => (spec?.tls ?? []).length > 0,
   render,
+  confine,
   readAdmission,
 }
 
@@ -48,11 +52,7 @@ function render(root: Immutable<Ingress>, facts: RenderFacts): Rendered {
   // Without its hosts the rest would serve every host of the member.
   if (hadHosts && !rules.some(({ host }) => isSet(host)))
     return { refused: 'HostsNotOwned', message: 'the root owns none of its hosts; no leaf is applied' }
-  const tls = (spec.tls ?? []).flatMap((entry) => {
-    const hosts = entry.hosts?.filter((host) => facts.ownedHosts.has(normalizeHost(host)))
-    if (entry.hosts !== undefined && entry.hosts.length > 0 && (hosts ?? []).length === 0) return []
-    return [{ ...entry, ...(hosts !== undefined && { hosts }) }]
-  })
+  const tls = ownedTls(spec.tls ?? [], (host) => facts.ownedHosts.has(host))
   const given = classOf(annotations, spec.ingressClassName)
   const className = Object.hasOwn(facts.ingressClassMap, given) ? facts.ingressClassMap[given] : undefined
   const { ingressClassName: _class, rules: _rules, tls: _tls, ...rest } = spec
@@ -71,6 +71,58 @@ function render(root: Immutable<Ingress>, facts: RenderFacts): Rendered {
       } as Ingress & { apiVersion: string; kind: string; metadata: { name: string; namespace: string } },
     ],
   }
+}
+
+function ownedTls<T extends { readonly hosts?: readonly unknown[] }>(
+  entries: readonly T[],
+  isOwned: (host: string) => boolean,
+): T[] {
+  return entries.flatMap((entry) => {
+    const hosts = entry.hosts?.filter((host) => isOwned(normalizeHost(String(host))))
+    if (entry.hosts !== undefined && entry.hosts.length > 0 && (hosts ?? []).length === 0) return []
+    return [{ ...entry, ...(hosts !== undefined && { hosts }) }]
+  })
+}
+
+function confine(patched: Spec, rendered: Spec, isOwned: (host: string) => boolean): Confined {
+  const dropped: string[] = []
+  const serves = (spec: Spec, hasHost: boolean): boolean =>
+    listOf(spec['rules']).some((rule) => hasHost === hasOwnHost(rule))
+  const rules = listOf(patched['rules']).filter((rule) => {
+    const isKept = hasOwnHost(rule) ? isOwned(normalizeHost(String(rule['host']))) : serves(rendered, false)
+    if (!isKept) dropped.push(hasOwnHost(rule) ? `host ${String(rule['host'])}` : 'a rule without a host')
+    return isKept
+  })
+  // Without its hosts the rest would serve every host of the member.
+  if (serves(rendered, true) && !rules.some(hasOwnHost))
+    return { message: 'no rule with a host that the root owns is left' }
+  const given = listOf(patched['tls']).filter(({ hosts }) => hosts === undefined || Array.isArray(hosts))
+  const tls = ownedTls(given as readonly { hosts?: readonly unknown[] }[], isOwned)
+  const count = (entries: readonly { hosts?: readonly unknown[] }[]) =>
+    entries.flatMap(({ hosts = [] }) => hosts).length
+  if (count(tls) < count(given)) dropped.push('hosts of tls')
+  const { rules: _rules, tls: _tls, ingressClassName, defaultBackend, ...rest } = patched
+  if (ingressClassName !== rendered['ingressClassName']) dropped.push('ingressClassName')
+  const keepsDefault = defaultBackend !== undefined && rendered['defaultBackend'] !== undefined
+  if (defaultBackend !== undefined && !keepsDefault) dropped.push('defaultBackend')
+  return {
+    dropped,
+    spec: {
+      ...rest,
+      ...(rendered['ingressClassName'] !== undefined && { ingressClassName: rendered['ingressClassName'] }),
+      ...(keepsDefault && { defaultBackend }),
+      ...(rules.length > 0 && { rules }),
+      ...(tls.length > 0 && { tls }),
+    },
+  }
+}
+
+function listOf(value: unknown): Spec[] {
+  return Array.isArray(value) ? value.filter(isRecord) : []
+}
+
+function hasOwnHost({ host }: Spec): boolean {
+  return host !== undefined && host !== null && host !== ''
 }
 
 function readAdmission({ status }: Immutable<Ingress>): Admission {

@@ -1,11 +1,11 @@
-/** The generated objects of a root, by its UID. */
+/** The generated objects of a root, by `rootKey`. */
 import type { Index, Manager } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
 import { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
 import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
 import { GlobalIngress } from '../../api/global-ingress.ts'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
-import { ROOT_UID_LABEL } from '../names.ts'
+import { rootKey, ROOT_UID_LABEL } from '../names.ts'
 
 export interface RootIndexes {
   readonly leavesByRoot: Index<LeafIngress>
@@ -18,7 +18,7 @@ export interface RootIndexes {
 export function createRootIndexes(manager: Manager, hasDns: boolean): RootIndexes {
   const uidOf = ({ metadata }: Immutable<Obj>): string[] => {
     const uid = metadata.labels?.[ROOT_UID_LABEL]
-    return uid === undefined ? [] : [uid]
+    return uid === undefined ? [] : [rootKey({ ...metadata, uid })]
   }
   return {
     leavesByRoot: manager.index(LeafIngress, 'root', uidOf),

@@ -33,6 +33,11 @@ export type Rendered =
   | { readonly manifests: readonly Manifest[] }
   | { readonly refused: Reason; readonly message: string }
 
+/** The spec of a manifest that a policy patched, without what the root may not have. */
+export type Confined =
+  | { readonly spec: Readonly<Record<string, unknown>>; /** What was left out. */ readonly dropped: readonly string[] }
+  | { readonly message: string }
+
 /** The status of a leaf on its member. */
 export interface Admission {
   readonly isAdmitted: boolean
@@ -46,6 +51,8 @@ export interface AdmissionFacts {
   readonly gatewayAddresses: (namespace: string, name: string) => readonly LeafAddress[] | undefined
 }
 
+export type Spec = Readonly<Record<string, unknown>>
+
 export interface RootKind<T extends Obj = Obj> {
   readonly kind: Kind<T>
   /** Normalised, without duplicates, sorted. */
@@ -54,19 +61,29 @@ export interface RootKind<T extends Obj = Obj> {
   backendsOf(root: Immutable<T>): string[]
   usesTls(root: Immutable<T>): boolean
   render(root: Immutable<T>, facts: RenderFacts): Rendered
+  /**
+   * Hosts that are not owned, and what serves hosts that nobody named, are left out unless the rendered spec has it; class
+   * and parents are those of the rendered spec.
+   */
+  confine(patched: Spec, rendered: Spec, isOwned: (host: string) => boolean): Confined
   readAdmission(leaf: Immutable<T>, facts: AdmissionFacts): Admission
 }
 
-/** Copied to leaves: what the allow-list permits. Snippets are configuration code of a member's proxy, never copied. */
+/** Configuration code of a member's proxy, further hosts of an Ingress, its class, and our own: no prefix allows them. */
+const NEVER_COPIED = /snippet|server-alias|^kubernetes\.io\/ingress\.class$|^seamark\.io\//i
+
+/** Copied to leaves: what the allow-list permits. */
 export function copyAnnotations(
-  annotations: Readonly<Record<string, string>> | undefined,
+  annotations: Readonly<Record<string, unknown>> | undefined,
   allowed: readonly string[],
 ): Record<string, string> {
-  const entries = Object.entries(annotations ?? {}).filter(
-    ([key]) =>
-      !key.includes('snippet') &&
-      allowed.some((rule) => (rule.endsWith('*') ? key.startsWith(rule.slice(0, -1)) : key === rule)),
-  )
+  const entries = Object.entries(annotations ?? {})
+    .filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+    .filter(
+      ([key]) =>
+        !NEVER_COPIED.test(key) &&
+        allowed.some((rule) => (rule.endsWith('*') ? key.startsWith(rule.slice(0, -1)) : key === rule)),
+    )
   return Object.fromEntries(entries)
 }
 
@@ -84,4 +101,8 @@ export function sortAddresses(addresses: readonly LeafAddress[]): LeafAddress[] 
 
 export function uniqueSorted(values: Iterable<string>): string[] {
   return [...new Set(values)].sort()
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -99,6 +99,63 @@ describe('an Ingress as a root', () => {
     expect(renderLeaf(ingress, ingressRoot, { ...facts, overrides: bad })).toMatchObject({ refused: 'OverrideInvalid' })
   })
 
+  it('gets from overrides no host, annotation, class or catch-all that the root could not have, and says so', () => {
+    const { defaultBackend: _none, ...spec } = ingress.spec ?? {}
+    const patches = [
+      { op: 'add' as const, path: '/spec/rules/-', value: { host: 'Stolen.test', http: { paths: [path] } } },
+      { op: 'add' as const, path: '/spec/rules/-', value: { http: { paths: [path] } } },
+      { op: 'add' as const, path: '/spec/rules/-', value: { host: 'B.test', http: { paths: [path] } } },
+      { op: 'add' as const, path: '/spec/defaultBackend', value: backend },
+      { op: 'replace' as const, path: '/spec/ingressClassName', value: 'internal' },
+      { op: 'add' as const, path: '/spec/tls/-', value: { hosts: ['stolen.test', 'b.test'], secretName: 'x' } },
+      {
+        op: 'add' as const,
+        path: '/metadata/annotations',
+        value: { ok: '2', 'nginx.ingress.kubernetes.io/configuration-snippet': 'evil', 'team/server-alias': 'x' },
+      },
+      { op: 'add' as const, path: '/metadata/labels', value: { 'seamark.io/global': 'true', team: 'a' } },
+      { op: 'add' as const, path: '/status', value: {} },
+    ]
+    const rendered = renderLeaf({ ...ingress, spec }, ingressRoot, {
+      ...facts,
+      overrides: [{ cluster: 'eu1', patches }],
+    })
+    const [leaf] = manifest(rendered) as [Ingress]
+    expect(leaf.spec).toEqual({
+      ingressClassName: 'nginx',
+      rules: [
+        { host: 'A.test', http: { paths: [path] } },
+        { host: 'x1.apps.test', http: { paths: [path] } },
+        { host: 'B.test', http: { paths: [path] } },
+      ],
+      tls: [
+        { hosts: ['a.test'], secretName: 's' },
+        { hosts: ['b.test'], secretName: 'x' },
+      ],
+    })
+    expect(Object.keys(leaf.metadata.annotations ?? {})).toEqual(['ok', 'seamark.io/leaf', 'seamark.io/spec-hash'])
+    expect(leaf.metadata.labels).not.toHaveProperty(['seamark.io/global'])
+    expect(leaf).not.toHaveProperty('status')
+    expect(rendered).toMatchObject({
+      dropped:
+        'a rule without a host, annotation nginx.ingress.kubernetes.io/configuration-snippet, annotation team/server-alias, defaultBackend, host Stolen.test, hosts of tls, ingressClassName',
+    })
+    expect(renderLeaf(ingress, ingressRoot, facts)).toMatchObject({ dropped: '' })
+  })
+
+  it('is not applied when overrides leave no host of it, or no object', () => {
+    const of = (...patches: { op: 'replace' | 'remove'; path: string; value?: unknown }[]) =>
+      renderLeaf(ingress, ingressRoot, { ...facts, overrides: [{ cluster: 'eu1', patches }] })
+    expect(of({ op: 'replace', path: '/spec/rules', value: [{ http: { paths: [path] } }] })).toMatchObject({
+      refused: 'OverrideInvalid',
+      message: expect.stringContaining('no rule with a host'),
+    })
+    for (const value of [null, 'text', [], { spec: {} }, { metadata: [], spec: {} }])
+      expect(of({ op: 'replace', path: '', value })).toMatchObject({ refused: 'OverrideInvalid' })
+    expect(of({ op: 'replace', path: '/spec/rules', value: 7 })).toMatchObject({ refused: 'OverrideInvalid' })
+    expect(of({ op: 'replace', path: '/metadata', value: { annotations: 'x', labels: 7 } })).toHaveProperty('manifests')
+  })
+
   it('names its hosts and Services once each, also the default backend', () => {
     expect(ingressRoot.hostsOf(ingress)).toEqual(['a.test', 'stolen.test'])
     expect(ingressRoot.backendsOf(ingress)).toEqual(['api', 'fallback', 'web'])
@@ -133,6 +190,25 @@ describe('an HTTPRoute as a root', () => {
       parentRefs: [{ namespace: 'gw', name: 'real', sectionName: 'https' }],
       hostnames: ['b.test'],
     })
+  })
+
+  it('keeps its parents and owned hosts whatever overrides say', () => {
+    const patches = [
+      { op: 'replace' as const, path: '/spec/parentRefs', value: [{ name: 'private', namespace: 'infra' }] },
+      { op: 'add' as const, path: '/spec/hostnames/-', value: 'stolen.test' },
+      { op: 'add' as const, path: '/spec/hostnames/-', value: 'A.test' },
+    ]
+    const rendered = renderLeaf(route, httpRouteRoot, { ...facts, overrides: [{ cluster: 'eu1', patches }] })
+    const [leaf] = manifest(rendered) as [HTTPRoute]
+    expect(leaf.spec).toMatchObject({
+      parentRefs: [{ namespace: 'gw', name: 'real', sectionName: 'https' }],
+      hostnames: ['b.test', 'A.test'],
+    })
+    expect(rendered).toMatchObject({ dropped: 'host stolen.test, parentRefs' })
+    const emptied = [{ op: 'replace' as const, path: '/spec/hostnames', value: [] }]
+    expect(
+      renderLeaf(route, httpRouteRoot, { ...facts, overrides: [{ cluster: 'eu1', patches: emptied }] }),
+    ).toMatchObject({ refused: 'OverrideInvalid' })
   })
 
   it('has no leaf without a mapping or without hosts: an empty list would mean every host', () => {
@@ -183,6 +259,23 @@ describe('a Route as a root', () => {
     ])
     expect(leaves[0]?.metadata.labels).not.toHaveProperty('seamark.io/global')
     expect(routeRoot.backendsOf(route)).toEqual(['canary', 'web'])
+  })
+
+  it('serves one host, with and without overrides: neither a whole subdomain nor a generated host', () => {
+    const wide = { ...route, spec: { ...route.spec, wildcardPolicy: 'Subdomain', subdomain: 'x' } } as Route
+    for (const leaf of manifest(renderLeaf(wide, routeRoot, facts)) as Route[])
+      expect(Object.keys(leaf.spec ?? {}).sort()).toEqual(['alternateBackends', 'host', 'to'])
+    const patches = [
+      { op: 'replace' as const, path: '/spec/host', value: 'stolen.test' },
+      { op: 'add' as const, path: '/spec/wildcardPolicy', value: 'Subdomain' },
+      { op: 'add' as const, path: '/spec/path', value: '/x' },
+    ]
+    const rendered = renderLeaf(route, routeRoot, { ...facts, overrides: [{ cluster: 'eu1', patches }] })
+    expect((manifest(rendered) as Route[]).map(({ spec }) => spec)).toEqual([
+      { ...route.spec, host: 'a.test', path: '/x' },
+      { ...route.spec, host: 'x1.apps.test', path: '/x' },
+    ])
+    expect(rendered).toMatchObject({ dropped: 'host stolen.test, wildcardPolicy' })
   })
 
   it('never publishes its own host as its address', () => {

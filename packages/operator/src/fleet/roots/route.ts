@@ -5,6 +5,7 @@ import { normalizeHost } from '@seamark/dialects'
 import {
   type Admission,
   type AdmissionFacts,
+  type Confined,
   copyAnnotations,
   leafAddresses,
   type Manifest,
@@ -12,6 +13,7 @@ import {
   type Rendered,
   type RootKind,
   sortAddresses,
+  type Spec,
   uniqueSorted,
 } from './root-kind.ts'
 
@@ -32,12 +34,18 @@ export const routeRoot: RootKind<Route> = {
   },
   usesTls: ({ spec }) => spec?.tls !== undefined,
   render,
+  confine,
   readAdmission,
 }
 
 function render(root: Immutable<Route>, facts: RenderFacts): Rendered {
   const { name = '', namespace = '', annotations } = root.metadata
-  const spec = structuredClone(root.spec ?? {}) as NonNullable<Route['spec']>
+  // A router would serve every host below the parent domain, and generate hosts: what was claimed is one host.
+  const {
+    wildcardPolicy: _policy,
+    subdomain: _subdomain,
+    ...spec
+  } = structuredClone(root.spec ?? {}) as NonNullable<Route['spec']> & { wildcardPolicy?: string; subdomain?: string }
   const host = normalizeHost(spec.host ?? '')
   if (!facts.ownedHosts.has(host))
     return { refused: 'HostsNotOwned', message: 'the root does not own its host; no leaf is applied' }
@@ -51,6 +59,17 @@ function render(root: Immutable<Route>, facts: RenderFacts): Rendered {
       spec: { ...spec, host: as },
     }) as Manifest
   return { manifests: [manifest('', host), ...(managed === undefined ? [] : [manifest('-seamark', managed)])] }
+}
+
+function confine(patched: Spec, rendered: Spec, isOwned: (host: string) => boolean): Confined {
+  const { host, wildcardPolicy, subdomain, ...rest } = patched
+  const isKept = typeof host === 'string' && isOwned(normalizeHost(host))
+  const dropped = [
+    ...(isKept ? [] : [`host ${String(host)}`]),
+    ...(wildcardPolicy === undefined ? [] : ['wildcardPolicy']),
+    ...(subdomain === undefined ? [] : ['subdomain']),
+  ]
+  return { spec: { ...rest, host: isKept ? host : rendered['host'] }, dropped }
 }
 
 function readAdmission({ status }: Immutable<Route>, { routerName }: AdmissionFacts): Admission {

@@ -425,3 +425,82 @@ describe('modes', () => {
     }
   })
 })
+
+describe('what belongs to others', () => {
+  const apex = (type: string, values: string[]): RRset => ({ name: ZONE, type, ttl: 60, values })
+  const infrastructure = [
+    apex('SOA', ['ns1.a.test. host.a.test. 1 3600 600 86400 30']),
+    apex('NS', ['ns1.a.test.', 'ns2.a.test.']),
+    apex('MX', ['10 mail.a.test.', '20 relay.a.test.']),
+    record('ns1', 'A', ['192.0.2.53']),
+    record('mail', 'A', ['192.0.2.25']),
+    record('sub', 'NS', ['ns.sub.a.test.']),
+    record('ns.sub', 'A', ['192.0.2.54']),
+    record('web', 'A', ['192.0.2.80']),
+    record('xd', 'A', ['192.0.2.81']),
+    registryEntry(record('xd', 'A', [])),
+  ]
+  const held = (name: string, type: string, more: PlanFixture = {}, values = ['2001:db8::1']) => {
+    const desired = [want(record(name, type, values))]
+    const types = ['A', 'AAAA', 'CNAME', 'TXT', 'SRV']
+    const { changes, refused } = plan({ observed: infrastructure, desired, types, ...more })
+    return changes.length > 0
+      ? 'written'
+      : refused.map(({ code, isApprovable }) => `${code} ${isApprovable === true}`)[0]
+  }
+
+  it.each<[string, string, string[]?]>([
+    ['ns1', 'AAAA'],
+    ['ns2', 'AAAA'],
+    ['mail', 'AAAA'],
+    ['relay', 'AAAA'],
+    ['ns.sub', 'AAAA'],
+    ['new.sub', 'AAAA'],
+    ['deep.new.sub', 'AAAA'],
+    ['sub', 'AAAA'],
+    ['web', 'AAAA'],
+    ['web', 'TXT', ['"x"']],
+    ['xd', 'AAAA'],
+    ['_acme-challenge', 'CNAME', ['evil.test.']],
+    ['_acme-challenge', 'TXT', ['"x"']],
+    ['_sip._tcp', 'SRV', ['0 5 5060 evil.test.']],
+    ['_acme-challenge.web', 'CNAME', ['evil.test.']],
+    ['_443._tcp.mail', 'TXT', ['"x"']],
+  ])('gets no new record at %s %s before an approval', (name, type, values) => {
+    expect(held(name, type, {}, values)).toBe('UnownedRecordExists true')
+    const fixture: PlanFixture = {
+      observed: infrastructure,
+      types: [type],
+      desired: [want(record(name, type, values ?? ['2001:db8::1']))],
+    }
+    const { state } = plan(fixture)
+    const approved = approveHeld(state, state.held[0]?.set ?? '', NOW, { mayRepeat: true }).state
+    expect(plan({ ...fixture, state: approved }).changes).toHaveLength(1)
+  })
+
+  it('does not hold what is beside our own records, nor at names without records', () => {
+    const own = (name: string) => [...infrastructure, ...owned(record(name, 'A', ['192.0.2.1']))]
+    const sources = { present: new Set(['s-shop.a.test.', 's-mx.a.test.']), gone: new Set<string>() }
+    expect(held('new', 'AAAA')).toBe('written')
+    expect(held('shop', 'AAAA', { observed: own('shop'), sources })).toBe('written')
+    expect(held('_acme-challenge.shop', 'TXT', { observed: own('shop'), sources }, ['"x"'])).toBe('written')
+    expect(held('_acme-challenge.new', 'TXT', {}, ['"x"'])).toBe('written')
+  })
+
+  it('leaves an RRset with our marker ours: it is changed and restored beside records of others', () => {
+    const mine = record('web', 'AAAA', ['2001:db8::9'])
+    const changed = plan({
+      observed: [...infrastructure, ...owned(mine)],
+      desired: [want(record('web', 'AAAA', ['2001:db8::1']))],
+    })
+    expect(changed.changes.map(({ op, name }) => `${op} ${name}`)).toEqual(['update web.a.test.'])
+    const lost = plan({ observed: [...infrastructure, markerFor(mine)], desired: [want(mine)] })
+    expect(lost.changes.map(({ op, name }) => `${op} ${name}`)).toEqual(['create web.a.test.'])
+    const top = { ...apex('A', ['192.0.2.1']) }
+    const moved = plan({
+      observed: [...infrastructure, ...owned(top)],
+      desired: [want({ ...top, values: ['192.0.2.2'] }, undefined, { isApproved: true })],
+    })
+    expect(moved.changes.map(({ op, name }) => `${op} ${name}`)).toEqual(['update a.test.'])
+  })
+})

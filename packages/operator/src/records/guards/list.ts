@@ -11,7 +11,7 @@ import type { PlanInput, Refusal } from '../plan/plan.ts'
 import { deleteBudget, quarantine, stateAfter, retargetBreaker, shrinkBreaker } from './breakers.ts'
 import { type Guard, isApproved, type PlanGuard } from './guard.ts'
 import { notObserving, notPaused } from './modes.ts'
-import { cnameAlone, protectedNames, typeAllowed, typeSwitchInOneTransaction } from './names.ts'
+import { cnameAlone, notBesideOthers, protectedNames, typeAllowed, typeSwitchInOneTransaction } from './names.ts'
 import { confirmedGone, handedOver, lastTarget, ownedByUs, soleCluster } from './owners.ts'
 
 const CHANGE_GUARDS: readonly Guard[] = [
@@ -20,6 +20,7 @@ const CHANGE_GUARDS: readonly Guard[] = [
   cnameAlone, // no other data beside a CNAME (RFC 1034 §3.6.2)
   typeSwitchInOneTransaction, // A to CNAME and back never leaves a gap
   protectedNames, // apex, wildcards and delegations need an approval
+  notBesideOthers, // nothing new where others have records, below delegations, for their hosts
   lastTarget, // a shared name keeps at least one value
   confirmedGone, // a source that is missing from the cache is not a deleted source
   handedOver, // a name changes its source only after the old one is gone

@@ -38,6 +38,8 @@ export interface ZoneView {
   /** The largest plan number in any marker. */
   readonly newestPlan: number
   entries(name: string, type: string): readonly ForeignEntry[]
+  /** Names in NS and MX records: name servers and mail hosts. */
+  readonly hosts: ReadonlySet<string>
   readonly sets: readonly ObservedRRset[]
 }
 
@@ -45,6 +47,8 @@ export interface ViewOptions {
   readonly origin: string
   readonly markerKey?: Uint8Array
   readonly registry?: RegistryOptions
+  /** For a view of some names: the hosts of the last view of the whole zone. */
+  readonly knownHosts?: ReadonlySet<string> | undefined
 }
 
 export function createZoneView(sets: readonly ObservedRRset[], options: ViewOptions): ZoneView {
@@ -57,7 +61,9 @@ export function createZoneView(sets: readonly ObservedRRset[], options: ViewOpti
   const read = createMarkerReader(options.markerKey)
   const nameViewOf = (name: string): NameViewBuilder => byName.get(name) ?? addNameView(name, byName, nameViews)
   const markers: RRset[] = []
+  const hosts = new Set(options.knownHosts)
   for (const set of sets) {
+    if (set.type === 'NS' || set.type === 'MX') for (const value of set.values) hosts.add(hostIn(value))
     if (set.type === 'TXT' && isMarkerName(set.name)) {
       markers.push(set)
       continue
@@ -93,6 +99,7 @@ export function createZoneView(sets: readonly ObservedRRset[], options: ViewOpti
     sets,
     nameViews,
     newestPlan,
+    hosts,
     at,
     find: (name, type) => (type === 'TXT' ? markerAt(name)?.set : undefined) ?? at(name).find(type),
     isOpaque: (name, type) => at(name).isOpaque(type),
@@ -131,9 +138,33 @@ function addNameView(
   return nameView
 }
 
-/** Every name that must be read before a name may be changed: the name, its markers, its registry entries. */
-export function namesToRead(name: string, types: readonly string[], registry: RegistryOptions | undefined): string[] {
-  const names = new Set([name])
+/** `10 mail.example.com.` or `ns1.example.com.` */
+function hostIn(value: string): string {
+  return value.slice(value.lastIndexOf(' ') + 1).toLowerCase()
+}
+
+/** The names above a name, up to the origin of its zone, the nearest first. */
+export function namesAbove(name: string, origin: string): string[] {
+  const names: string[] = []
+  for (let at = name.indexOf('.'); at >= 0 && name.length > origin.length; at = name.indexOf('.', at + 1)) {
+    const above = name.slice(at + 1)
+    if (!isWithin(above, origin)) break
+    names.push(above)
+  }
+  return names
+}
+
+/**
+ * Every name that must be read before a name may be changed: the name, its markers, its registry entries, and the names
+ * above it, where it may be delegated.
+ */
+export function namesToRead(
+  name: string,
+  types: readonly string[],
+  registry: RegistryOptions | undefined,
+  origin: string,
+): string[] {
+  const names = new Set([name, ...namesAbove(name, origin)])
   for (const type of types) {
     names.add(markerName(name, type))
     if (registry !== undefined) for (const entry of registryNames(name, type, registry)) names.add(entry)

@@ -7,8 +7,11 @@
  * Guarantee: a failed pass is repeated with its names.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { Context, Manager } from '@seamark/kube'
+import { type Context, type Manager, NotSynced } from '@seamark/kube'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
+import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
+import { canonicalName, isInvalid } from '../../rrset/rrset.ts'
+import type { TenantRules } from './tenants/tenant-rules.ts'
 import { supportsConditions } from '../../api/condition-support.ts'
 import type { Switches } from '../../process/switches.ts'
 import type { EngineLifetime } from './engine-lifetime.ts'
@@ -42,11 +45,13 @@ const TIMEOUT = '2h'
 export function setUpSync(manager: Manager, options: SyncOptions): void {
   const { engine, endpointScope, killSwitch, switches, reports, untilMayWrite, ...rest } = options
   const informer = manager.cluster.informers.informer(DNSEndpoint, endpointScope)
-  const pass = new RecordsPass({ ...rest, killSwitch, switches, informer, log: manager.log })
+  const adoptsForBalancers = rest.rules.adoptedByLoadBalancers !== undefined
+  const rules = adoptsForBalancers ? { ...rest.rules, nameOfLoadBalancer: lookUpName(manager) } : rest.rules
+  const pass = new RecordsPass({ ...rest, rules, killSwitch, switches, informer, log: manager.log })
   options.approvals.join(APPROVALS_PART)
   let hasConditions: boolean | undefined
   let installed: InstalledKind | undefined
-  manager
+  const aggregator = manager
     .keyedAggregator('records', {
       debounce: DEBOUNCE,
       timeout: TIMEOUT,
@@ -61,6 +66,16 @@ export function setUpSync(manager: Manager, options: SyncOptions): void {
       },
       { optional: true, ...endpointScope },
     )
+  if (adoptsForBalancers)
+    aggregator.watches(
+      DNSLoadBalancer,
+      ({ object }) => {
+        const name = canonicalName(object.spec.DNSName ?? '')
+        return isInvalid(name) ? [] : [name]
+      },
+      { optional: true },
+    )
+  aggregator
     .triggers((mark) => killSwitch.subscribe(() => mark('all')))
     .triggers((mark) =>
       switches.subscribe(() => {
@@ -91,6 +106,19 @@ export function setUpSync(manager: Manager, options: SyncOptions): void {
         }),
       )
     })
+}
+
+/** Of the cache: a load balancer that is not known yet adopts nothing, and its names are passed again when it is. */
+function lookUpName({ cluster }: Manager): NonNullable<TenantRules['nameOfLoadBalancer']> {
+  return (key, uid) => {
+    try {
+      const found = cluster.informers.get(DNSLoadBalancer, key)
+      return found?.metadata.uid === uid ? found.spec.DNSName : undefined
+    } catch (error) {
+      if (error instanceof NotSynced) return undefined
+      throw error
+    }
+  }
 }
 
 /** Changes of the status only are ignored: we write it. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { OPEN_RULES } from '../../../../testing/sync-fixture.ts'
+import { DNSLoadBalancer } from '../../../api/dns-load-balancer.ts'
 import { desiredOf } from './dns-endpoint-source.ts'
 
 const metadata = {
@@ -59,6 +60,8 @@ describe('a DNSEndpoint', () => {
     [{ dnsName: 'a.test', recordType: 'A', targets: ['nonsense'] }],
     [{ dnsName: 'a.test', recordType: 'A', targets: ['192.0.2.1'], recordTTL: -1 }],
     [{ dnsName: 'a.test', recordType: 'A', targets: ['192.0.2.1'], recordTTL: '60' }],
+    [{ dnsName: 'a.test', recordType: 'A', targets: ['192.0.2.1'], recordTTL: 604_801 }],
+    [{ dnsName: 'a.test', recordType: 'CNAME', targets: ['A.test.'] }],
     [{ dnsName: 'a.test', recordType: 'A', targets: '192.0.2.1' }],
     [{ dnsName: 'a.test', recordType: 'A', targets: ['192.0.2.1'], setIdentifier: 'x' }],
     [{ dnsName: '_seamark-a.a.test', recordType: 'TXT', targets: ['x'] }],
@@ -69,6 +72,26 @@ describe('a DNSEndpoint', () => {
     const { desired, unusable } = readEndpoint(endpoint)
     expect(desired).toEqual([])
     expect(unusable).toMatchObject([{ code: 'RecordInvalid' }])
+  })
+
+  it('adopts for a load balancer that exists with its UID and name, whatever the reference says', () => {
+    const adopted = (reference: { uid: string; name?: string }, namespace = 'web', dnsName = 'a.test') => {
+      const rules = {
+        ...OPEN_RULES,
+        adoptedByLoadBalancers: 'dnslb/Ring',
+        nameOfLoadBalancer: (key: string, uid: string) => (key === 'web/lb' && uid === 'lb-1' ? 'A.test' : undefined),
+      }
+      const owner = { kind: 'DNSLoadBalancer', name: 'lb', controller: true }
+      const endpoint = { dnsName, recordType: 'A', targets: ['192.0.2.1'] }
+      const ownerReferences = [{ ...owner, apiVersion: `${DNSLoadBalancer.group}/v1`, ...reference }]
+      const object = { metadata: { ...metadata, namespace, ownerReferences }, spec: { endpoints: [endpoint] } }
+      return desiredOf([object], 300, rules).desired[0]?.policy?.adopt
+    }
+    expect(adopted({ uid: 'lb-1' })).toBe('dnslb/Ring')
+    expect(adopted({ uid: 'made-up' })).toBeUndefined()
+    expect(adopted({ uid: 'lb-1', name: 'other' })).toBeUndefined()
+    expect(adopted({ uid: 'lb-1' }, 'elsewhere')).toBeUndefined()
+    expect(adopted({ uid: 'lb-1' }, 'web', 'other.test')).toBeUndefined()
   })
 
   it('of any shape never throws', () => {

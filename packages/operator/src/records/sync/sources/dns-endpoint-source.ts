@@ -29,6 +29,9 @@ export interface DesiredRecords {
   readonly unusable: readonly Unusable[]
 }
 
+/** One week. */
+const MAX_TTL_SECONDS = 604_800
+
 interface Readable {
   readonly metadata: {
     readonly name?: string
@@ -40,6 +43,7 @@ interface Readable {
     readonly ownerReferences?: readonly {
       readonly apiVersion: string
       readonly kind: string
+      readonly name?: string
       readonly uid: string
       readonly controller?: boolean
     }[]
@@ -70,8 +74,13 @@ export function desiredOf(objects: Iterable<Readable>, defaultTtl: number, rules
     const source = sourceOf(object)
     const { namespace = '', annotations } = object.metadata
     const own = policyOf(annotations, rules.isTrusted(namespace))
-    // Who may write a DNSEndpoint could write a load balancer of the name as well: the reference need not be proved.
-    const policy = loadBalancerOf(object) === undefined ? own : ofLoadBalancer(own, rules.adoptedByLoadBalancers)
+    const balanced = rules.adoptedByLoadBalancers === undefined ? undefined : balancedName(object, rules)
+    const policyFor = (name: string): Policy | undefined => {
+      const adopt = own?.adopt ?? (name === balanced ? rules.adoptedByLoadBalancers : undefined)
+      const isOfLoadBalancer = loadBalancerOf(object) !== undefined
+      if (adopt === undefined && !isOfLoadBalancer) return own
+      return { ...own, ...(isOfLoadBalancer && { isOfLoadBalancer }), ...(adopt !== undefined && { adopt }) }
+    }
     const endpoints = Array.isArray(object.spec?.endpoints) ? object.spec.endpoints : []
     /** One RRset holds the policies of all types of a name. */
     const policySets = new Map<string, { ttl: number; values: string[] }>()
@@ -87,6 +96,7 @@ export function desiredOf(objects: Iterable<Readable>, defaultTtl: number, rules
         unusable.push({ ...item.set, source, code: 'NameNotGranted', message: why })
         continue
       }
+      const policy = policyFor(item.set.name)
       desired.push({ set: item.set, source, ...(policy !== undefined && { policy }) })
       if (item.answerPolicy === undefined) continue
       const { name, ttl } = item.set
@@ -94,6 +104,7 @@ export function desiredOf(objects: Iterable<Readable>, defaultTtl: number, rules
     }
     for (const [name, { ttl, values }] of policySets) {
       const set = { name, type: POLICY_SET_TYPE, ttl, values: sortedUnique(values) }
+      const policy = policyFor(name)
       desired.push({ set, source, ...(policy !== undefined && { policy }) })
     }
   }
@@ -175,8 +186,11 @@ function desiredRRset(
     return refuse('recordTTL is a number')
   // As in ExternalDNS, zero means "not set".
   const ttl = recordTTL === undefined || recordTTL === null || recordTTL === 0 ? defaultTtl : recordTTL
+  // Resolvers would keep a mistake for longer than anybody waits, whatever is published after it.
+  if (ttl > MAX_TTL_SECONDS) return refuse(`recordTTL is ${ttl}; at most ${MAX_TTL_SECONDS} (one week) are published`)
   const set = canonicalSet({ name, type, ttl, values: (targets ?? []) as string[] })
   if (isInvalid(set)) return refuse(set.invalid)
+  if (type === 'CNAME' && set.values.includes(set.name)) return refuse('a CNAME to its own name has no answer')
   // Such a value could claim a record for ExternalDNS, and so prevent its owner from changing it.
   if (type === 'TXT' && set.values.some(isRegistryShaped))
     return refuse("TXT values that begin with heritage= are entries of ExternalDNS' registry")
@@ -189,9 +203,15 @@ function isRegistryShaped(value: string): boolean {
   return /^"?\s*heritage=/i.test(value)
 }
 
-function ofLoadBalancer(own: Policy | undefined, adoptable: string | undefined): Policy {
-  const adopt = own?.adopt ?? adoptable
-  return { ...own, isOfLoadBalancer: true, ...(adopt !== undefined && { adopt }) }
+/** The name of the load balancer that the object belongs to. A reference can be made up: the load balancer is looked up. */
+function balancedName(object: Readable, { nameOfLoadBalancer }: TenantRules): string | undefined {
+  const uid = loadBalancerOf(object)
+  if (uid === undefined) return undefined
+  const { namespace = '', ownerReferences } = object.metadata
+  const owner = ownerReferences?.find(({ controller }) => controller === true)
+  const text = nameOfLoadBalancer?.(`${namespace}/${owner?.name ?? ''}`, uid)
+  const name = text === undefined ? undefined : canonicalName(text)
+  return name === undefined || isInvalid(name) ? undefined : name
 }
 
 function policyOf(annotations: Readonly<Record<string, string>> | undefined, isTrusted: boolean): Policy | undefined {

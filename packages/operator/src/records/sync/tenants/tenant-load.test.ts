@@ -34,7 +34,8 @@ describe('a namespace with very many changes', () => {
     const apply = memory.apply.bind(memory)
     const read = memory.read.bind(memory)
     memory.read = async (zone, names, ...given) => {
-      if (names !== 'all') mostNames = Math.max(mostNames, [...names].filter((name) => !name.startsWith('_')).length)
+      if (names !== 'all')
+        mostNames = Math.max(mostNames, [...names].filter((name) => !name.startsWith('_') && name !== ZONE).length)
       return await read(zone, names, ...given)
     }
     memory.apply = async (...given) => {

@@ -4,6 +4,8 @@
  * annotation alone proves nothing. Pure.
  */
 import { findGrantFault, type Grants } from '@seamark/dialects'
+import { keyOf } from '@seamark/kube/object'
+import type { DNSLoadBalancer } from '../../../api/dns-load-balancer.ts'
 import { claimText } from '../../../rrset/external-dns-registry.ts'
 import type { RecordsConfig } from '../../config.ts'
 import type { EndpointLimits } from './tenant-limits.ts'
@@ -19,6 +21,14 @@ export interface TenantRules {
   isTrusted(namespace: string): boolean
   /** What the records of load balancers may adopt, because the configuration names it. @default nothing */
   readonly adoptedByLoadBalancers?: string
+  /** The DNS name of the load balancer with this key and UID; undefined when there is none, or it is not known. @default none */
+  readonly nameOfLoadBalancer?: (key: string, uid: string) => string | undefined
+}
+
+/** For commands, which list the load balancers. */
+export function nameAmong(balancers: readonly DNSLoadBalancer[]): NonNullable<TenantRules['nameOfLoadBalancer']> {
+  const names = new Map(balancers.map((each) => [`${keyOf(each)} ${each.metadata.uid}`, each.spec.DNSName]))
+  return (key, uid) => names.get(`${key} ${uid}`)
 }
 
 /** Objects in the manager's own namespace are its own, and always trusted. */
