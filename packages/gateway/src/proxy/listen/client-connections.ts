@@ -2,7 +2,7 @@
 import type { ServerHttp2Session } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import type { ConnectionLimits, ConnectionTable, Peer } from '@seamark/kube'
-import type { ProxyResponse } from '../request/exchange.ts'
+import type { ProxyRequest, ProxyResponse } from '../request/exchange.ts'
 import { refuse, statusOfFault } from '../request/refusal.ts'
 
 /** Of all listeners of a proxy together. A load balancer before it may be one address for all clients. */
@@ -32,6 +32,20 @@ export function followSession(connections: ConnectionTable, session: ServerHttp2
     connections.begin(peer)
     stream.once('close', () => connections.end(peer))
   })
+}
+
+/** `Expect: 100-continue`. Node's own answer to it over HTTP/2 throws where the client has already reset the stream. */
+export function onContinue(
+  onRequest: (request: ProxyRequest, response: ProxyResponse) => void,
+): (request: ProxyRequest, response: ProxyResponse) => void {
+  return (request, response) => {
+    try {
+      response.writeContinue()
+    } catch {
+      return void response.destroy()
+    }
+    onRequest(request, response)
+  }
 }
 
 /** Answers octets that are no request, or no body of the current one; once its answer has begun, the connection is closed. */

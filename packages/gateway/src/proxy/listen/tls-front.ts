@@ -11,7 +11,7 @@ import type { Certificate, TlsTermination, VirtualHost } from '../../ir/model.ts
 import type { ConnectionTable } from '@seamark/kube'
 import { answer, type ProxyRequest, type ProxyResponse } from '../request/exchange.ts'
 import { refuseConnect } from '../request/refusal.ts'
-import { followRequest, followSession, onClientError } from './client-connections.ts'
+import { followRequest, followSession, onClientError, onContinue } from './client-connections.ts'
 import { MAX_HELLO_BYTES, readClientHello } from './client-hello.ts'
 
 export interface TlsFrontDeps {
@@ -112,10 +112,12 @@ export function createTlsFront(deps: TlsFrontDeps): Server {
       if (isClientRefused(tls, socket)) socket.destroy()
     })
     secure.on('session', (session) => followSession(connections, session))
-    secure.on('request', (request: ProxyRequest, response: ProxyResponse) => {
+    const onRequest = (request: ProxyRequest, response: ProxyResponse): void => {
       if (!(request instanceof Http2ServerRequest)) followRequest(connections, request.socket, response)
       deps.onRequest(request, response)
-    })
+    }
+    secure.on('request', onRequest)
+    secure.on('checkContinue', onContinue(onRequest))
     secure.on('upgrade', (request: ProxyRequest, socket: TLSSocket, head: Buffer) => {
       connections.release(socket)
       deps.onUpgrade(request, socket, head)

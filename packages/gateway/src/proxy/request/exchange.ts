@@ -184,6 +184,8 @@ export function forwardedHeaders({ request, facts, variables, isTls }: Exchange)
   for (const name in headers) if (name.startsWith(ENVOY_PREFIX)) delete headers[name]
   delete headers[CERTIFICATE_FIELD]
   delete headers['content-length']
+  // It was answered when the request arrived.
+  delete headers['expect']
   headers['host'] = facts.authority
   const before = headers['x-forwarded-for']
   headers['x-forwarded-for'] =
