@@ -138,6 +138,7 @@ const MESSAGES: Readonly<Record<string, readonly string[]>> = {
   ],
   'envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.proto': [
     `${EXTENSIONS}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
+    `${EXTENSIONS}.filters.network.http_connection_manager.v3.HttpConnectionManager.InternalAddressConfig`,
     `${EXTENSIONS}.filters.network.http_connection_manager.v3.HttpConnectionManager.UpgradeConfig`,
     `${EXTENSIONS}.filters.network.http_connection_manager.v3.HttpFilter`,
     `${EXTENSIONS}.filters.network.http_connection_manager.v3.Rds`,

@@ -101,7 +101,7 @@ function http2Answers(server: Http2Server): Http2Server {
 }
 
 const authority = await createAuthority({ commonName: 'fuzz' })
-const leaf = await authority.issue({ commonName: 'x.test', dnsNames: ['x.test', 'victim.test'], usages: ['serverAuth'] })
+const leaf = await authority.issue({ commonName: 'x.test', dnsNames: ['x.test', 'victim.test'], usages: 'server' })
 const pair = { cert: leaf.certPem, key: leaf.keyPem }
 const endpoints: Record<string, Endpoint[]> = {
   http1: [

@@ -151,6 +151,8 @@ function httpFilter(listener: Listener, host: string | undefined): Filter {
       http_filters: HTTP_FILTERS,
       http_protocol_options: { accept_http_10: true },
       use_remote_address: { value: true },
+      // No client is internal, also not one with a private address: the rules of the edge are for all of them.
+      internal_address_config: {},
       normalize_path: { value: true },
       merge_slashes: true,
       path_with_escaped_slashes_action: Enums.HttpConnectionManagerPathWithEscapedSlashesAction.KEEP_UNCHANGED,
