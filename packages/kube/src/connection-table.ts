@@ -7,8 +7,9 @@
  * - One that is idle is closed within its time: `headersTimeoutMs` from its first octet, or of the next request, to the end
  *   of the header, TLS handshake included; `idleTimeoutMs` between requests. Single octets do not count as activity. A
  *   check each second closes what would be late at the next one.
- * - Beyond the number for an address, or for all, the one that is idle longest is closed, so that a new one is accepted; it
- *   is refused only while all of them have requests.
+ * - Beyond the number for an address, or for all, those that are idle longest are closed, first the ones that never had a
+ *   request; a new one is refused only while all of them have requests. What is closed has had a turn to be read: a request
+ *   that has arrived is served, also in the middle of a flood.
  *
  * A listener has a table of its own: a flood of one listener takes nothing from another.
  */
@@ -31,11 +32,36 @@ export interface Peer {
   readonly localPort?: number | undefined
 }
 
+/** Longest first. */
+class IdleConnections {
+  /** Never had a request. */
+  readonly silent = new Set<Connection>()
+  readonly kept = new Set<Connection>()
+
+  get size(): number {
+    return this.silent.size + this.kept.size
+  }
+
+  add(connection: Connection): void {
+    ;(connection.hasServed ? this.kept : this.silent).add(connection)
+  }
+
+  delete(connection: Connection): void {
+    this.silent.delete(connection)
+    this.kept.delete(connection)
+  }
+
+  get first(): Connection | undefined {
+    for (const connection of this.silent) return connection
+    for (const connection of this.kept) return connection
+    return undefined
+  }
+}
+
 interface Source {
   readonly name: string
   connections: number
-  /** Longest first. */
-  readonly idle: Set<Connection>
+  readonly idle: IdleConnections
 }
 
 interface Connection {
@@ -43,6 +69,7 @@ interface Connection {
   readonly key: string
   readonly source: Source
   requests: number
+  hasServed: boolean
   /** When it is closed unless a request arrives. */
   deadline: number
   /** What it had received when its last request ended; undefined while the next octet begins nothing new. */
@@ -52,6 +79,8 @@ interface Connection {
 }
 
 const CHECK_MS = 1_000
+/** Connections beyond a limit until they have been read once; more than a system accepts in one turn. */
+const MAX_BEYOND = 1_024
 
 export class ConnectionTable {
   readonly #limits: ConnectionLimits
@@ -59,8 +88,10 @@ export class ConnectionTable {
   readonly #byKey = new Map<string, Connection>()
   readonly #bySocket = new WeakMap<Peer, Connection>()
   readonly #sources = new Map<string, Source>()
-  /** Longest first. */
-  readonly #idle = new Set<Connection>()
+  readonly #idle = new IdleConnections()
+  /** With more connections than they may have. */
+  readonly #crowded = new Set<Source>()
+  #isTrimming = false
   /** Have been told. */
   readonly #ending = new Set<Connection>()
   readonly #timer: NodeJS.Timeout
@@ -85,19 +116,20 @@ export class ConnectionTable {
     // The port of a connection whose end has not been reported yet.
     if (former !== undefined) this.#forget(former)
     const name = sourceOf(remoteAddress)
-    const source = this.#sources.get(name) ?? { name, connections: 0, idle: new Set<Connection>() }
-    const isCrowded = source.connections >= this.#limits.maxPerAddress
-    if (isCrowded || this.#byKey.size >= this.#limits.maxConnections) {
-      const [idlest] = isCrowded ? source.idle : this.#idle
-      if (idlest === undefined) return refuse(socket)
-      this.#forget(idlest)
-      idlest.socket.destroy()
-    }
+    const source = this.#sources.get(name) ?? { name, connections: 0, idle: new IdleConnections() }
+    const { maxPerAddress, maxConnections } = this.#limits
+    if (source.connections - source.idle.size >= maxPerAddress) return refuse(socket)
+    if (this.#byKey.size - this.#idle.size >= maxConnections) return refuse(socket)
+    if (source.connections >= maxPerAddress) this.#crowded.add(source)
+    if (this.#crowded.has(source) || this.#byKey.size >= maxConnections) this.#trimLater()
+    if (source.connections >= maxPerAddress + MAX_BEYOND || this.#byKey.size >= maxConnections + MAX_BEYOND)
+      this.#trim()
     const connection: Connection = {
       socket,
       key,
       source,
       requests: 0,
+      hasServed: false,
       deadline: 0,
       receivedAtEnd: undefined,
       endGracefully: undefined,
@@ -116,6 +148,7 @@ export class ConnectionTable {
     const connection = this.#find(peer)
     if (connection === undefined) return
     connection.requests++
+    connection.hasServed = true
     this.#idle.delete(connection)
     connection.source.idle.delete(connection)
   }
@@ -141,7 +174,7 @@ export class ConnectionTable {
 
   /** Closes what has no request; what has one ends with it. */
   closeIdle(): void {
-    for (const connection of this.#idle) this.#close(connection)
+    for (const connection of [...this.#idle.silent, ...this.#idle.kept]) this.#close(connection)
     for (const connection of this.#byKey.values()) connection.endGracefully?.()
   }
 
@@ -155,6 +188,33 @@ export class ConnectionTable {
     const found = this.#byKey.get(keyOf(peer))
     if (found !== undefined) this.#bySocket.set(peer, found)
     return found
+  }
+
+  /** After the next turn of the event loop, in which what has arrived is read. */
+  #trimLater(): void {
+    if (this.#isTrimming) return
+    this.#isTrimming = true
+    setImmediate(() =>
+      setImmediate(() => {
+        this.#isTrimming = false
+        this.#trim()
+      }),
+    )
+  }
+
+  #trim(): void {
+    const { maxPerAddress, maxConnections } = this.#limits
+    for (const source of this.#crowded) while (source.connections > maxPerAddress && this.#evict(source.idle));
+    this.#crowded.clear()
+    while (this.#byKey.size > maxConnections && this.#evict(this.#idle));
+  }
+
+  #evict(idle: IdleConnections): boolean {
+    const connection = idle.first
+    if (connection === undefined) return false
+    this.#forget(connection)
+    connection.socket.destroy()
+    return true
   }
 
   #rest(connection: Connection, timeoutMs: number): void {
@@ -183,7 +243,7 @@ export class ConnectionTable {
   #closeOverdue(): void {
     const now = performance.now()
     const latest = now + this.#checkMs
-    for (const connection of this.#idle) {
+    for (const connection of [...this.#idle.silent, ...this.#idle.kept]) {
       if (connection.receivedAtEnd !== undefined && connection.socket.bytesRead !== connection.receivedAtEnd) {
         // The header of the next request has begun.
         connection.receivedAtEnd = undefined

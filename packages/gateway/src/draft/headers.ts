@@ -83,17 +83,21 @@ function escapeVariables(value: string, constants: Readonly<Record<string, strin
 export function headerFilter(filter: Immutable<HeaderFilter>): HeaderMutation | { readonly fault: string } | undefined {
   for (const { name, value } of [...(filter.set ?? []), ...(filter.add ?? [])]) {
     const fault = fieldNameFault(name) ?? headerValueFault(value)
-    if (fault !== undefined) return { fault: `header ${JSON.stringify(name)}: ${fault}` }
+    if (fault !== undefined) return { fault: `header ${shown(name)}: ${fault}` }
   }
   for (const name of filter.remove ?? []) {
     const fault = fieldNameFault(name)
-    if (fault !== undefined) return { fault: `header ${JSON.stringify(name)}: ${fault}` }
+    if (fault !== undefined) return { fault: `header ${shown(name)}: ${fault}` }
   }
   const entries = (list: Immutable<HeaderFilter['set']>) =>
     new Map((list ?? []).map(({ name, value }) => [name.toLowerCase(), literal(value)]))
   const remove = new Set((filter.remove ?? []).map((name) => name.toLowerCase()))
   const [set, add] = [entries(filter.set), entries(filter.add)]
   return set.size + add.size + remove.size === 0 ? undefined : mutationOf({ set, add, remove })
+}
+
+function shown(name: string): string {
+  return TOKEN.test(name) ? name : JSON.stringify(name)
 }
 
 /** The Gateway API has no variables: a percent sign is a percent sign. */
