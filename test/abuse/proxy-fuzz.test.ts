@@ -28,7 +28,9 @@ it(
         attacked: Watched
         faults: string[]
       }
-      console.log(`victim without the fuzz ${JSON.stringify(result.quiet)}, with it ${JSON.stringify(result.attacked)}`)
+      process.stdout.write(
+        `victim without the fuzz ${JSON.stringify(result.quiet)}, with it ${JSON.stringify(result.attacked)}\n`,
+      )
       expect(result).toMatchObject({ done: COMBINATIONS, failed: 0, faults: [] })
       expect(result.attacked.maxMs).toBeLessThan(result.quiet.maxMs + MORE_MS)
     } finally {

@@ -10,6 +10,7 @@ import {
   connect as connectHttp2,
   createSecureServer,
   createServer as createHttp2Server,
+  type Http2SecureServer,
   type Http2Server,
 } from 'node:http2'
 import { connect, createServer as createTcpServer, type AddressInfo, type Server } from 'node:net'
@@ -70,12 +71,12 @@ function answerText(): string {
 
 const isVictimFault: string[] = []
 
-async function listen(server: Server | Http2Server): Promise<Endpoint> {
-  await new Promise<void>((resolve) => (server as Server).listen(0, '127.0.0.1', resolve))
-  return { host: '127.0.0.1', port: ((server as Server).address() as AddressInfo).port }
+async function listen(server: Server | Http2Server | Http2SecureServer): Promise<Endpoint> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return { host: '127.0.0.1', port: (server.address() as AddressInfo).port }
 }
 
-function http2Answers(server: Http2Server): Http2Server {
+function http2Answers<S extends Http2Server | Http2SecureServer>(server: S): S {
   server.on('sessionError', () => undefined)
   server.on('stream', (stream) => {
     stream.on('error', () => undefined)
@@ -116,7 +117,7 @@ const endpoints: Record<string, Endpoint[]> = {
     ),
   ],
   h2c: [await listen(http2Answers(createHttp2Server()))],
-  h2: [await listen(http2Answers(createSecureServer(pair) as unknown as Http2Server))],
+  h2: [await listen(http2Answers(createSecureServer(pair)))],
   victim: [
     await listen(
       (await import('node:http')).createServer((received, response) => {

@@ -71,7 +71,7 @@ export async function expectUnharmed(
   for (const [name, { requests, failed, p99Ms, maxMs }] of await watching) {
     const before = quiet.get(name)
     const line = `${name}: p99 ${before?.p99Ms} ms without, ${p99Ms} ms with the attack; maximum ${before?.maxMs} and ${maxMs} ms; ${failed} of ${requests} failed`
-    console.log(line)
+    process.stdout.write(`${line}\n`)
     if (failed > 0 || (before?.failed ?? 1) > 0 || maxMs > (before?.maxMs ?? 0) + MORE_MS) faults.push(line)
   }
   expect(faults).toEqual([])

@@ -13,9 +13,9 @@ const LIMITS: ConnectionLimits = {
 
 interface Served {
   readonly table: ConnectionTable
-  open(localAddress?: string): Promise<Socket>
+  readonly open: (localAddress?: string) => Promise<Socket>
   /** The status, on a connection of its own. */
-  ask(path?: string, localAddress?: string): Promise<number>
+  readonly ask: (path?: string, localAddress?: string) => Promise<number>
 }
 
 async function serve(limits: Partial<ConnectionLimits> = {}): Promise<Served> {
@@ -117,6 +117,7 @@ describe('connections', () => {
     await once(socket, 'data')
     socket.write('GET / HTTP/1.1\r\nx: ')
     await closed(socket)
+    expect(socket.destroyed).toBe(true)
   })
 
   it('are forgotten when they end', async () => {

@@ -28,7 +28,7 @@ async function http2Backend(): Promise<Http2Backend> {
     stream.respond({ ':status': 200 })
     stream.end('ok')
   })
-  return { ...(await listen(server as never)), seen }
+  return { ...(await listen(server)), seen }
 }
 
 async function askHttp2(port: number, headers: Record<string, string> = {}): Promise<number | 'closed'> {
@@ -77,7 +77,7 @@ describe('an answer that cannot be passed on', () => {
       }
       stream.end('ok')
     })
-    const port = await inFrontOf(await listen(server as never), { protocol: 'h2c' })
+    const port = await inFrontOf(await listen(server), { protocol: 'h2c' })
     expect([502, 503]).toContain((await ask(port)).status)
     expect([502, 503]).toContain(await askHttp2(port))
   })

@@ -7,7 +7,7 @@ import { ConnectionTable, type ConnectionLimits } from '@seamark/kube'
 import type { ConnectionInjector } from '@grpc/grpc-js'
 
 /** A stream is served for each Envoy; the rest is room for those that connect again. */
-export const XDS_LIMITS = {
+const XDS_LIMITS = {
   maxConnections: 512,
   maxPerAddress: 256,
   headersTimeoutMs: 10_000,

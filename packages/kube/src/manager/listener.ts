@@ -28,7 +28,7 @@ export interface Listener {
 }
 
 /** Of each listener of a manager: a flood of one takes nothing from the probes. */
-export const LISTENER_LIMITS = {
+const LISTENER_LIMITS = {
   maxConnections: 1_000,
   maxPerAddress: 250,
   headersTimeoutMs: 10_000,

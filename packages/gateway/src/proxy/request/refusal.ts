@@ -44,6 +44,7 @@ export function statusOfFault(error: Error): number {
     // The same code stands for a length beside a coding.
     case 'HPE_INVALID_TRANSFER_ENCODING':
       return reason?.includes('Content-Length') === true ? 400 : 501
+    case undefined:
     default:
       return 400
   }

@@ -23,7 +23,7 @@ export interface UpstreamRequest {
 /** A Buffer can be sent again. */
 export type UpstreamBody = Buffer | StreamedBody
 
-export interface StreamedBody {
+interface StreamedBody {
   readonly stream: Readable
   /** In octets; undefined: until the end of the stream. */
   readonly length: number | undefined
