@@ -41,6 +41,7 @@ const MESSAGES: Readonly<Record<string, readonly string[]>> = {
   ],
   'envoy/config/core/v3/address.proto': [
     'envoy.config.core.v3.Address',
+    'envoy.config.core.v3.CidrRange',
     'envoy.config.core.v3.SocketAddress',
     'envoy.config.core.v3.Pipe',
   ],
