@@ -41,6 +41,7 @@ const MESSAGES: Readonly<Record<string, readonly string[]>> = {
   ],
   'envoy/config/core/v3/address.proto': [
     'envoy.config.core.v3.Address',
+    'envoy.config.core.v3.CidrRange',
     'envoy.config.core.v3.SocketAddress',
     'envoy.config.core.v3.Pipe',
   ],
@@ -138,6 +139,7 @@ const MESSAGES: Readonly<Record<string, readonly string[]>> = {
   ],
   'envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.proto': [
     `${EXTENSIONS}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
+    `${EXTENSIONS}.filters.network.http_connection_manager.v3.HttpConnectionManager.InternalAddressConfig`,
     `${EXTENSIONS}.filters.network.http_connection_manager.v3.HttpConnectionManager.UpgradeConfig`,
     `${EXTENSIONS}.filters.network.http_connection_manager.v3.HttpFilter`,
     `${EXTENSIONS}.filters.network.http_connection_manager.v3.Rds`,

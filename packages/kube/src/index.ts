@@ -28,6 +28,8 @@ export { DebouncedKeys } from './controller/debounced-keys.ts'
 export { Stop, type StopSignal, untilAborted } from './stop-signal.ts'
 export { createLogger, type Logger, type LogLevel } from './log.ts'
 
+export { ConnectionTable, limitConnections, type ConnectionLimits, type Peer } from './connection-table.ts'
+
 // Clusters
 export { configFromText, loadConfig } from './config/config.ts'
 export { parseRemoteConfig } from './config/remote-config.ts'

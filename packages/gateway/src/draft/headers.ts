@@ -2,12 +2,21 @@
 import type { HeadersPolicy } from '@seamark/kube/contour'
 import type { HeaderFilter } from '@seamark/kube/gateway-api'
 import type { Immutable } from '@seamark/kube/object'
+import { isReservedField } from '../ir/field-names.ts'
 import type { HeaderMutation } from '../ir/model.ts'
 import { compareTexts } from '../ir/route-order.ts'
 import { headerValueFault, hostTextFault } from './wire-text.ts'
 
 /** A name of a header field. */
 export const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+
+/** Why an object may not set or remove a header field. @param name in any case */
+export function fieldNameFault(name: string): string | undefined {
+  if (!TOKEN.test(name)) return 'not a valid HTTP header name'
+  return isReservedField(name.toLowerCase())
+    ? 'the data plane itself writes the fields of connections, lengths and hosts; remove it from the policy'
+    : undefined
+}
 
 export interface HeadersResult {
   readonly mutation?: HeaderMutation
@@ -33,8 +42,7 @@ export function headersPolicy(
       host = escapeVariables(value, {})
       continue
     }
-    if (!TOKEN.test(key)) return { fault: `invalid set header "${canonical(name)}": not a valid HTTP header name` }
-    const fault = headerValueFault(value)
+    const fault = fieldNameFault(key) ?? headerValueFault(value)
     if (fault !== undefined) return { fault: `invalid set header "${canonical(name)}": ${fault}` }
     set.set(key, escapeVariables(value, constants))
   }
@@ -42,7 +50,8 @@ export function headersPolicy(
   for (const name of policy.remove ?? []) {
     const key = name.toLowerCase()
     if (remove.has(key)) return { fault: `duplicate header removal: "${canonical(name)}"` }
-    if (!TOKEN.test(key)) return { fault: `invalid remove header "${canonical(name)}": not a valid HTTP header name` }
+    const fault = fieldNameFault(key)
+    if (fault !== undefined) return { fault: `invalid remove header "${canonical(name)}": ${fault}` }
     remove.add(key)
   }
   return {
@@ -73,23 +82,27 @@ function escapeVariables(value: string, constants: Readonly<Record<string, strin
 
 export function headerFilter(filter: Immutable<HeaderFilter>): HeaderMutation | { readonly fault: string } | undefined {
   for (const { name, value } of [...(filter.set ?? []), ...(filter.add ?? [])]) {
-    const fault = headerValueFault(value)
-    if (fault !== undefined) return { fault: `header ${name}: ${fault}` }
+    const fault = fieldNameFault(name) ?? headerValueFault(value)
+    if (fault !== undefined) return { fault: `header ${shown(name)}: ${fault}` }
+  }
+  for (const name of filter.remove ?? []) {
+    const fault = fieldNameFault(name)
+    if (fault !== undefined) return { fault: `header ${shown(name)}: ${fault}` }
   }
   const entries = (list: Immutable<HeaderFilter['set']>) =>
-    new Map((list ?? []).filter(isUsable).map(({ name, value }) => [name.toLowerCase(), literal(value)]))
-  const remove = new Set((filter.remove ?? []).filter((name) => TOKEN.test(name)).map((name) => name.toLowerCase()))
+    new Map((list ?? []).map(({ name, value }) => [name.toLowerCase(), literal(value)]))
+  const remove = new Set((filter.remove ?? []).map((name) => name.toLowerCase()))
   const [set, add] = [entries(filter.set), entries(filter.add)]
   return set.size + add.size + remove.size === 0 ? undefined : mutationOf({ set, add, remove })
+}
+
+function shown(name: string): string {
+  return TOKEN.test(name) ? name : JSON.stringify(name)
 }
 
 /** The Gateway API has no variables: a percent sign is a percent sign. */
 function literal(value: string): string {
   return value.replaceAll('%', '%%')
-}
-
-function isUsable({ name }: { readonly name: string }): boolean {
-  return TOKEN.test(name) && name.toLowerCase() !== 'host'
 }
 
 function mutationOf(parts: {

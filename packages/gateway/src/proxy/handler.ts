@@ -1,9 +1,11 @@
 /** What happens to a request: lookup of host and route, then the action of the route. */
 import type { Duplex } from 'node:stream'
 import { matchKey } from '../ir/route-order.ts'
-import type { Listener, Route } from '../ir/model.ts'
+import { isReservedField } from '../ir/field-names.ts'
+import type { Listener, RateLimit, Route } from '../ir/model.ts'
 import {
   answer,
+  guarded,
   readExchange,
   serverNameOf,
   type Exchange,
@@ -15,7 +17,8 @@ import { expandVariables, mutateHeaders, octetsOf, type HeaderMap } from './requ
 import { applyCors, type RateLimits } from './request/local-policy.ts'
 import { locationOf, rewritePath } from './request/rewrite.ts'
 import type { HostTable, ListenerTable } from './request/route-table.ts'
-import { refuse, tunnelUpgrade } from './upstream/tunnel.ts'
+import { refuse } from './request/refusal.ts'
+import { guardedTunnel, tunnelUpgrade } from './upstream/tunnel.ts'
 
 export interface HandlerDeps extends ForwardDeps {
   /** Of the listener that took the connection. */
@@ -32,6 +35,15 @@ export function handleRequest(
   // A client that goes away in the middle of its request.
   request.on('error', () => undefined)
   response.on('error', () => undefined)
+  guarded(response, () => serve(deps, protocol, request, response))()
+}
+
+function serve(
+  deps: HandlerDeps,
+  protocol: Listener['protocol'],
+  request: ProxyRequest,
+  response: ProxyResponse,
+): void {
   const exchange = readExchange(request, response, protocol === 'https')
   if (typeof exchange === 'number') return answer(response, exchange, '', { connection: 'close' })
   const found = findRoute(deps, protocol, exchange)
@@ -43,13 +55,7 @@ export function handleRequest(
     return answer(response, 301, '', { location })
   }
   const limited = findExceeded(deps, host, route)
-  if (limited !== undefined)
-    return answer(
-      response,
-      limited.status,
-      'local_rate_limited',
-      Object.fromEntries(limited.headers.map((each) => [each.name, octetsOf(each.value)])),
-    )
+  if (limited !== undefined) return answer(response, limited.status, 'local_rate_limited', limitHeaders(limited))
   const cors = route.cors === undefined ? undefined : applyCors(route.cors, facts)
   if (cors?.isPreflight === true) return answer(response, 200, '', cors.headers)
   const { action } = route
@@ -75,21 +81,40 @@ export function handleUpgrade(
   head: Buffer,
 ): void {
   socket.on('error', () => socket.destroy())
+  guardedTunnel(socket, () => upgrade(deps, protocol, request, socket, head))()
+}
+
+function upgrade(
+  deps: HandlerDeps,
+  protocol: Listener['protocol'],
+  request: ProxyRequest,
+  socket: Duplex,
+  head: Buffer,
+): void {
   const exchange = readExchange(request, undefined as never, protocol === 'https')
-  if (typeof exchange === 'number') return refuse(socket, 400)
+  if (typeof exchange === 'number') return refuse(socket, exchange)
+  // Its end would have to be found before the other protocol begins.
+  if (exchange.framing.kind !== 'none') return refuse(socket, 400)
   const found = findRoute(deps, protocol, exchange)
   if (typeof found === 'number') return refuse(socket, found)
   const { route, host } = found
   const { action } = route
   const limited = findExceeded(deps, host, route)
   if (limited !== undefined) return refuse(socket, limited.status)
-  if (action.kind !== 'forward' || !action.hasWebsocket || (route.upgradesToHttps && protocol === 'http'))
+  // Another protocol, such as HTTP/2 (h2c), would pass requests that no route has seen.
+  const isWebsocket = request.headers['upgrade']?.toLowerCase() === 'websocket'
+  if (
+    !isWebsocket ||
+    action.kind !== 'forward' ||
+    !action.hasWebsocket ||
+    (route.upgradesToHttps && protocol === 'http')
+  )
     return refuse(socket, 403)
   const backend = chooseBackend(action, deps.random())
   if (backend === undefined) return refuse(socket, 500)
   const headers = upstreamHeaders(exchange, route, action, backend)
   headers['connection'] = 'Upgrade'
-  headers['upgrade'] = request.headers['upgrade']
+  headers['upgrade'] = 'websocket'
   const { facts } = exchange
   const path = `${rewritePath(action.rewrite, route.match.path, facts.path)}${facts.search}`
   const { clusters, lookup } = deps
@@ -124,4 +149,9 @@ function findExceeded({ rateLimits }: HandlerDeps, { host }: HostTable, route: R
   if (route.rateLimit !== undefined && !rateLimits.take(`${host.host} ${matchKey(route.match)}`, route.rateLimit))
     return route.rateLimit
   return undefined
+}
+
+function limitHeaders({ headers }: RateLimit): HeaderMap {
+  const sent = headers.filter(({ name }) => !isReservedField(name))
+  return Object.fromEntries(sent.map(({ name, value }) => [name, octetsOf(value)]))
 }

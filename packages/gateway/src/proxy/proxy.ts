@@ -6,7 +6,14 @@
  * removes a listener; `close` lets requests in flight finish within the grace period.
  */
 import type { Server, Socket } from 'node:net'
-import { addressGuard, systemClock, type AddressGuard, type Clock } from '@seamark/kube'
+import {
+  addressGuard,
+  ConnectionTable,
+  systemClock,
+  type AddressGuard,
+  type Clock,
+  type ConnectionLimits,
+} from '@seamark/kube'
 import type { EndpointSource } from '../ir/endpoint.ts'
 import {
   addressOf,
@@ -20,7 +27,7 @@ import {
 } from '../ir/listen-addresses.ts'
 import type { Certificate, Ir } from '../ir/model.ts'
 import { matchKey } from '../ir/route-order.ts'
-import { ClientConnections } from './listen/client-connections.ts'
+import { PROXY_LIMITS } from './listen/client-connections.ts'
 import { Clusters } from './upstream/clusters.ts'
 import { Fronts } from './listen/fronts.ts'
 import { handleRequest, handleUpgrade, type HandlerDeps } from './handler.ts'
@@ -41,8 +48,8 @@ export interface ProxyOptions extends ListenAddresses {
   readonly random?: () => number
   /** All header fields of a request together. @default 60 KiB */
   readonly maxHeaderBytes?: number
-  /** Time for a client to send its header fields. @default 15 s */
-  readonly headersTimeoutMs?: number
+  /** Of the connections of clients. @default 10 000, 5 000 of an address, 15 s for a header, 60 s between requests */
+  readonly limits?: Partial<ConnectionLimits>
   /** Called when the listeners that cannot be bound change; the main ones are not among them, `listen` rejects. */
   readonly onPortFaults?: (faults: PortFaults) => void
 }
@@ -57,15 +64,13 @@ export interface Proxy {
   close(graceMs?: number): Promise<void>
 }
 
-/** Of connections without a request. */
-const IDLE_TIMEOUT_MS = 60_000
-
 const EMPTY: Ir = { listeners: [], clusters: [], certificates: [] }
 /** Of a listener that was removed and has established connections. */
 const NO_HOSTS = new ListenerTable({ protocol: 'http', hosts: [] })
 
 export function createProxy(options: ProxyOptions): Proxy {
-  const { clock = systemClock, random = Math.random, maxHeaderBytes = 61_440, headersTimeoutMs = 15_000 } = options
+  const { clock = systemClock, random = Math.random, maxHeaderBytes = 61_440 } = options
+  const limits = { ...PROXY_LIMITS, ...options.limits }
   let table = createRouteTable(EMPTY)
   let certificates: ReadonlyMap<string, Certificate> = new Map()
   let isConfigured = false
@@ -78,7 +83,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   const deps = { clusters, upstreams, lookup, clock, random, rateLimits }
   const sockets = new Set<Socket>()
 
-  const connections = new ClientConnections({ headersTimeoutMs, idleTimeoutMs: IDLE_TIMEOUT_MS })
+  const connections = new ConnectionTable(limits)
 
   function createFront(id: ListenerId): Server {
     const { protocol } = parseListenerId(id)
@@ -90,13 +95,13 @@ export function createProxy(options: ProxyOptions): Proxy {
         ? createPlainFront({
             connections,
             maxHeaderBytes,
-            keepAliveTimeoutMs: IDLE_TIMEOUT_MS,
+            keepAliveTimeoutMs: limits.idleTimeoutMs,
             onRequest: (request, response) => handleRequest(own, 'http', request, response),
             onUpgrade: (request, socket, head) => handleUpgrade(own, 'http', request, socket, head),
           })
         : createTlsFront({
             connections,
-            limits: { maxHeaderBytes, helloTimeoutMs: headersTimeoutMs },
+            limits: { maxHeaderBytes },
             findHost: (name) => ownTable().find(name)?.host,
             findCertificate: (name) => certificates.get(name),
             onRequest: (request, response) => handleRequest(own, 'https', request, response),

@@ -1,5 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { connect as connectTcp } from 'node:net'
 import { join } from 'node:path'
 import { credentials, ServerCredentials } from '@grpc/grpc-js'
 import { createLogger } from '@seamark/kube'
@@ -257,5 +258,25 @@ describe('mutual TLS', () => {
     const next = configuration(2)
     server.publish(next.translation, next.endpoints)
     await good.until(() => hostsOf(good) === 2)
+  })
+})
+
+describe('the port of xDS', () => {
+  it('closes connections without a stream, and serves a client beside as many silent ones as it takes', async () => {
+    const limits = { maxConnections: 20, maxPerAddress: 10, headersTimeoutMs: 400, idleTimeoutMs: 400 }
+    const { server, address } = await start(1, { limits })
+    const client = connect(address)
+    await client.until(() => hostsOf(client) === 1)
+    const port = Number(address.split(':')[1])
+    const silent = Array.from({ length: 30 }, () => connectTcp({ host: '127.0.0.1', port }))
+    for (const socket of silent) {
+      socket.on('error', () => undefined)
+      running.push({ close: () => void socket.destroy() })
+    }
+    await Promise.all(silent.map(async (socket) => new Promise((resolve) => socket.once('close', resolve).resume())))
+    const { translation, endpoints } = configuration(2)
+    server.publish(translation, endpoints)
+    await client.until(() => hostsOf(client) === 2)
+    expect(server.streams).toBe(1)
   })
 })

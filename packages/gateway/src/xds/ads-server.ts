@@ -6,7 +6,8 @@
  * up the memory; what clients rejected is reported with the objects that caused it.
  */
 import { Metadata, Server, status, type ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js'
-import { messageOf, systemClock, type Clock, type Logger } from '@seamark/kube'
+import { messageOf, systemClock, type Clock, type ConnectionLimits, type Logger } from '@seamark/kube'
+import { limitedPort, type LimitedPort } from './limited-port.ts'
 import { decode, encode, typeUrlOf, type Message, type MessageName } from './protobuf.ts'
 import { Rejections, type Rejection } from './rejections.ts'
 import { findResourceType, MESSAGE_OF, type ResourceMap, type ResourceType } from './resource.ts'
@@ -23,6 +24,8 @@ export interface AdsServerOptions extends SessionOptions {
   readonly clock?: Clock
   /** Streams at a time. @default 256 */
   readonly maxStreams?: number
+  /** Of the TCP port. @default 512 connections, 256 of an address, 10 s until a stream */
+  readonly limits?: ConnectionLimits
   /** Called when the set of rejected resources changed. */
   readonly onRejections?: (rejections: readonly Rejection[]) => void
 }
@@ -58,6 +61,7 @@ export function createAdsServer(options: AdsServerOptions): AdsServer {
   /** The newest configuration of which a client accepted a resource of the type. */
   const accepted: Partial<Record<ResourceType, Translation>> = {}
   let endpoints: ResourceMap = new Map()
+  let tcp: LimitedPort | undefined
 
   const resourcesOf = (type: ResourceType): ResourceMap =>
     type === 'endpoints' ? endpoints : (current?.resources[type] ?? new Map())
@@ -106,7 +110,9 @@ export function createAdsServer(options: AdsServerOptions): AdsServer {
       options,
     )
     sessions.add(session)
+    const leave = tcp?.follow(stream.getPeer())
     const end = (): void => {
+      leave?.()
       session.close()
       sessions.delete(session)
     }
@@ -155,12 +161,18 @@ export function createAdsServer(options: AdsServerOptions): AdsServer {
     },
     async listen(address, credentials) {
       if (current === undefined) throw new Error('there is no configuration yet, and an empty one must not be served')
+      const inet = /^(?:\[(?<six>[^\]]+)\]|(?<host>[^:/]+)):(?<port>\d+)$/.exec(address)?.groups
+      if (inet !== undefined) {
+        tcp = limitedPort(server.createConnectionInjector(credentials), options.limits)
+        return await tcp.listen(inet['six'] ?? inet['host'] ?? '', Number(inet['port']))
+      }
       return await new Promise<number>((resolve, reject) => {
         server.bindAsync(address, credentials, (error, port) => (error === null ? resolve(port) : reject(error)))
       })
     },
     async close() {
       for (const session of sessions) session.close()
+      tcp?.close()
       // Streams end only when their clients do: they are cut.
       server.forceShutdown()
       await Promise.resolve()

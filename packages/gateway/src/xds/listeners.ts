@@ -151,6 +151,9 @@ function httpFilter(listener: Listener, host: string | undefined): Filter {
       http_filters: HTTP_FILTERS,
       http_protocol_options: { accept_http_10: true },
       use_remote_address: { value: true },
+      // No client is internal, also not one with a private address: the rules of the edge are for all of them. Without any range
+      // Envoy takes private addresses for internal; no client has this one.
+      internal_address_config: { cidr_ranges: [{ address_prefix: '255.255.255.255', prefix_len: { value: 32 } }] },
       normalize_path: { value: true },
       merge_slashes: true,
       path_with_escaped_slashes_action: Enums.HttpConnectionManagerPathWithEscapedSlashesAction.KEEP_UNCHANGED,

@@ -8,6 +8,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { limitConnections, type ConnectionLimits } from '../connection-table.ts'
 import { KubeError } from '../errors.ts'
 
 export interface ListenOptions {
@@ -26,8 +27,21 @@ export interface Listener {
   close(graceMs: number): Promise<void>
 }
 
-const limits = { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 60_000, maxHeaderSize: 32_768 }
-const MAX_CONNECTIONS = 1_000
+/** Of each listener of a manager: a flood of one takes nothing from the probes. */
+const LISTENER_LIMITS = {
+  maxConnections: 1_000,
+  maxPerAddress: 250,
+  headersTimeoutMs: 10_000,
+  idleTimeoutMs: 60_000,
+} as const satisfies ConnectionLimits
+
+const limits = {
+  requestTimeout: 30_000,
+  headersTimeout: LISTENER_LIMITS.headersTimeoutMs,
+  keepAliveTimeout: LISTENER_LIMITS.idleTimeoutMs,
+  connectionsCheckingInterval: 1_000,
+  maxHeaderSize: 32_768,
+}
 
 export async function startListener({ listen, handler, tls }: ListenOptions): Promise<Listener> {
   const { host, port } = parseListen(listen)
@@ -35,7 +49,7 @@ export async function startListener({ listen, handler, tls }: ListenOptions): Pr
     tls === undefined
       ? createServer(limits, handler)
       : createTlsServer({ ...limits, ...tls, minVersion: 'TLSv1.2' }, handler)
-  server.maxConnections = MAX_CONNECTIONS
+  limitConnections(server, LISTENER_LIMITS)
   try {
     server.listen(port, host)
     await once(server, 'listening')

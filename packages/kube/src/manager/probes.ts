@@ -41,6 +41,12 @@ export function probesHandler(checks: Checks): RequestListener {
 
 export function metricsHandler(registry: Registry): RequestListener {
   return (request, response) => {
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('allow', 'GET, HEAD')
+      // The body is not read.
+      response.setHeader('connection', 'close')
+      return answer(response, 405, 'method not allowed\n')
+    }
     if (parseTarget(request).segments.join('/') !== 'metrics') return answer(response, 404, 'not found\n')
     registry.metrics().then(
       (text) => answer(response, 200, text, registry.contentType),

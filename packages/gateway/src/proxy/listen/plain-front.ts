@@ -5,11 +5,13 @@
 import { createServer as createHttpServer } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
 import { createServer, type Server, type Socket } from 'node:net'
-import type { ClientConnections } from './client-connections.ts'
+import type { ConnectionTable } from '@seamark/kube'
 import type { ProxyRequest, ProxyResponse } from '../request/exchange.ts'
+import { refuseConnect } from '../request/refusal.ts'
+import { followRequest, followSession, onClientError, onContinue } from './client-connections.ts'
 
 export interface PlainFrontDeps {
-  readonly connections: ClientConnections
+  readonly connections: ConnectionTable
   readonly maxHeaderBytes: number
   readonly keepAliveTimeoutMs: number
   readonly onRequest: (request: ProxyRequest, response: ProxyResponse) => void
@@ -24,7 +26,7 @@ export function createPlainFront(deps: PlainFrontDeps): Server {
   const http1 = createHttpServer(
     { maxHeaderSize: maxHeaderBytes, requireHostHeader: true, noDelay: true },
     (request, response) => {
-      connections.follow(request.socket, response)
+      followRequest(connections, request.socket, response)
       deps.onRequest(request, response)
     },
   )
@@ -36,13 +38,15 @@ export function createPlainFront(deps: PlainFrontDeps): Server {
     connections.release(socket)
     deps.onUpgrade(request, socket, head)
   })
-  http1.on('connect', (_request, socket) => socket.destroy())
+  http1.on('connect', (_request, socket) => refuseConnect(socket))
+  http1.on('clientError', onClientError)
   const http2 = createHttp2Server({ maxHeaderListPairs: 128, maxSessionMemory: 10 }, deps.onRequest)
-  http2.on('session', (session) => connections.addSession(session))
+  http2.on('session', (session) => followSession(connections, session))
   http2.on('sessionError', () => undefined)
+  http2.on('checkContinue', onContinue(deps.onRequest))
 
   return createServer({ noDelay: true }, (socket) => {
-    connections.add(socket)
+    if (!connections.add(socket)) return
     const onError = () => socket.destroy()
     socket.on('error', onError)
     let received: Buffer = Buffer.alloc(0)
@@ -56,7 +60,6 @@ export function createPlainFront(deps: PlainFrontDeps): Server {
       socket.off('error', onError)
       socket.unshift(received)
       if (!isStart) return void http1.emit('connection', socket)
-      connections.release(socket)
       http2.emit('connection', socket)
     }
     socket.on('readable', onReadable)

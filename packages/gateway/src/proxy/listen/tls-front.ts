@@ -4,13 +4,15 @@
  *
  * A host's certificate and limits are looked up when a connection arrives: a new configuration affects new connections only.
  */
-import { createSecureServer, type Http2SecureServer } from 'node:http2'
+import { createSecureServer, Http2ServerRequest, type Http2SecureServer } from 'node:http2'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createSecureContext, createServer as createTlsServer, type SecureContext, type TLSSocket } from 'node:tls'
 import type { Certificate, TlsTermination, VirtualHost } from '../../ir/model.ts'
-import type { ClientConnections } from './client-connections.ts'
+import type { ConnectionTable } from '@seamark/kube'
+import { answer, type ProxyRequest, type ProxyResponse } from '../request/exchange.ts'
+import { refuseConnect } from '../request/refusal.ts'
+import { followRequest, followSession, onClientError, onContinue } from './client-connections.ts'
 import { MAX_HELLO_BYTES, readClientHello } from './client-hello.ts'
-import type { ProxyRequest, ProxyResponse } from '../request/exchange.ts'
 
 export interface TlsFrontDeps {
   readonly findHost: (serverName: string) => VirtualHost | undefined
@@ -19,8 +21,8 @@ export interface TlsFrontDeps {
   readonly onUpgrade: (request: ProxyRequest, socket: TLSSocket, head: Buffer) => void
   /** The connection as received, with its first octets still to be read; or what is inside a terminated one. */
   readonly onTunnel: (socket: Socket, host: VirtualHost) => void
-  readonly connections: ClientConnections
-  readonly limits: { readonly maxHeaderBytes: number; readonly helloTimeoutMs: number }
+  readonly connections: ConnectionTable
+  readonly limits: { readonly maxHeaderBytes: number }
 }
 
 const MAX_CONTEXTS = 10_000
@@ -34,9 +36,8 @@ export function createTlsFront(deps: TlsFrontDeps): Server {
 
   const front = createServer({ noDelay: true }, (socket) => {
     socket.on('error', () => socket.destroy())
-    // For the whole hello: a timeout of the socket begins again with every octet.
-    const overdue = setTimeout(() => socket.destroy(), limits.helloTimeoutMs)
-    socket.once('close', () => clearTimeout(overdue))
+    // The time of a header begins here, and includes the handshake.
+    if (!connections.add(socket)) return
     let received: Buffer = Buffer.alloc(0)
     const onReadable = () => {
       const chunk = socket.read() as Buffer | null
@@ -48,10 +49,11 @@ export function createTlsFront(deps: TlsFrontDeps): Server {
       const host =
         hello.kind === 'hello' && hello.serverName !== undefined ? deps.findHost(hello.serverName) : undefined
       if (host === undefined || (host.tls === undefined && host.tcp === undefined)) return void socket.destroy()
-      clearTimeout(overdue)
       socket.unshift(received)
-      if (host.tls === undefined) deps.onTunnel(socket, host)
-      else if (host.tcp === undefined) serverFor(host.tls).emit('connection', socket)
+      if (host.tls === undefined) {
+        connections.release(socket)
+        deps.onTunnel(socket, host)
+      } else if (host.tcp === undefined) serverFor(host.tls).emit('connection', socket)
       else tunnelFor(host.tls).emit('connection', socket)
     }
     socket.on('readable', onReadable)
@@ -72,8 +74,9 @@ export function createTlsFront(deps: TlsFrontDeps): Server {
     found = createTlsServer(tlsOptionsOf(tls), (socket) => {
       socket.on('error', () => socket.destroy())
       const host = isClientRefused(tls, socket) ? undefined : deps.findHost((socket.servername || '').toLowerCase())
-      if (host?.tcp === undefined) socket.destroy()
-      else deps.onTunnel(socket, host)
+      if (host?.tcp === undefined) return void socket.destroy()
+      connections.release(socket)
+      deps.onTunnel(socket, host)
     })
     found.on('tlsClientError', (_error: Error, socket: TLSSocket) => socket.destroy())
     tunnels.set(key, found)
@@ -107,21 +110,26 @@ export function createTlsFront(deps: TlsFrontDeps): Server {
     })
     secure.on('secureConnection', (socket: TLSSocket) => {
       if (isClientRefused(tls, socket)) socket.destroy()
-      else if (socket.alpnProtocol !== 'h2') connections.add(socket)
     })
-    secure.on('session', (session) => connections.addSession(session))
-    secure.on('request', (request, response) => {
-      if (request.httpVersionMajor === 1) connections.follow(request.socket, response)
+    secure.on('session', (session) => followSession(connections, session))
+    const onRequest = (request: ProxyRequest, response: ProxyResponse): void => {
+      if (!(request instanceof Http2ServerRequest)) followRequest(connections, request.socket, response)
       deps.onRequest(request, response)
-    })
+    }
+    secure.on('request', onRequest)
+    secure.on('checkContinue', onContinue(onRequest))
     secure.on('upgrade', (request: ProxyRequest, socket: TLSSocket, head: Buffer) => {
       connections.release(socket)
       deps.onUpgrade(request, socket, head)
     })
-    secure.on('connect', (_request: unknown, socket: Socket) => socket.destroy())
+    // HTTP/2 hands out a response, HTTP/1 the connection.
+    secure.on('connect', (_request: unknown, target: ProxyResponse | Socket) => {
+      if ('writeHead' in target) answer(target, 405)
+      else refuseConnect(target)
+    })
     secure.on('sessionError', () => undefined)
     secure.on('tlsClientError', (_error, socket) => socket.destroy())
-    secure.on('clientError', (_error, socket) => socket.destroy())
+    secure.on('clientError', onClientError)
     return secure
   }
 

@@ -295,7 +295,7 @@ describe('slow clients', () => {
 
   it('that never complete a header are closed, over TCP and over TLS', async () => {
     const port = await listen(createHttpServer((_request, response) => response.end('ok')))
-    const limits = { headersTimeoutMs: 50 }
+    const limits = { limits: { headersTimeoutMs: 50 } }
     const { http, https } = await start({ tls: terminated, routes: [toOne] }, port, {}, limits)
     const plain = connectTcp(http, '127.0.0.1')
     plain.write('GET / HTTP/1.1\r\nhost: x.test\r\nx-a: ')
@@ -307,7 +307,7 @@ describe('slow clients', () => {
 
   it('that send their hello octet by octet are closed, too', async () => {
     const port = await listen(createHttpServer((_request, response) => response.end('ok')))
-    const { https } = await start({ tls: terminated, routes: [toOne] }, port, {}, { headersTimeoutMs: 250 })
+    const { https } = await start({ tls: terminated, routes: [toOne] }, port, {}, { limits: { headersTimeoutMs: 250 } })
     const socket = connectTcp(https, '127.0.0.1')
     socket.write(Buffer.from([22, 3, 1, 63, 0, 1]))
     const dripping = setInterval(() => socket.write('x'), 20)
@@ -317,7 +317,7 @@ describe('slow clients', () => {
 
   it('that never complete their hello are closed', async () => {
     const port = await listen(createHttpServer((_request, response) => response.end('ok')))
-    const { https } = await start({ tls: terminated, routes: [toOne] }, port, {}, { headersTimeoutMs: 50 })
+    const { https } = await start({ tls: terminated, routes: [toOne] }, port, {}, { limits: { headersTimeoutMs: 50 } })
     const socket = connectTcp(https, '127.0.0.1')
     socket.write(Buffer.from([22, 3, 1, 2, 0, 1]))
     expect(await received(socket)).toBe('')

@@ -1,9 +1,11 @@
 /** One request and its response, of HTTP/1.1 or HTTP/2: facts for routing, local answers, and headers to pass on. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
-import type { RequestVariables, HeaderMap } from './header-variables.ts'
+import { HOP_BY_HOP } from '../../ir/field-names.ts'
+import { readFraming, type Framing } from './framing.ts'
+import { joinedForHttp2, type RequestVariables, type HeaderMap } from './header-variables.ts'
 import { hostOf, normalizePath, type RequestFacts } from './request-facts.ts'
 
 export type ProxyRequest = IncomingMessage | Http2ServerRequest
@@ -14,6 +16,7 @@ export interface Exchange {
   readonly response: ProxyResponse
   readonly facts: RequestFacts
   readonly variables: RequestVariables
+  readonly framing: Framing
   readonly isTls: boolean
   readonly isHttp2: boolean
 }
@@ -23,10 +26,16 @@ const MAX_HEADER_FIELDS = 100
 
 /** The status to refuse the request with, if it is not acceptable. */
 export function readExchange(request: ProxyRequest, response: ProxyResponse, isTls: boolean): Exchange | number {
-  const isHttp2 = request.httpVersionMajor === 2
+  // Not by the version: a client of HTTP/1 writes any version into its request.
+  const isHttp2 = request instanceof Http2ServerRequest
+  if (!isHttp2 && !isHttp1(request)) return 505
   const { headers, rawHeaders } = request
   if (rawHeaders.length / 2 > MAX_HEADER_FIELDS) return 431
+  const framing = readFraming(request)
+  if (typeof framing === 'number') return framing
   let target = request.url ?? ''
+  // RFC 9112 §3.2: a target has no fragment. Some backends cut it off, others do not.
+  if (target.includes('#')) return 400
   let authority = (isHttp2 ? headers[':authority'] : undefined) ?? headers.host
   if (typeof authority !== 'string' || hasTwoHosts(rawHeaders)) return 400
   if (!target.startsWith('/')) {
@@ -48,7 +57,7 @@ export function readExchange(request: ProxyRequest, response: ProxyResponse, isT
     path: normalized.path,
     search: normalized.search,
     header(name) {
-      const value = headers[name]
+      const value = Object.hasOwn(headers, name) ? headers[name] : undefined
       return Array.isArray(value) ? value.join(',') : value
     },
   }
@@ -61,7 +70,11 @@ export function readExchange(request: ProxyRequest, response: ProxyResponse, isT
     localPort: socket.localPort ?? 0,
     protocol: isHttp2 ? 'HTTP/2' : `HTTP/${request.httpVersion}`,
   }
-  return { request, response, facts, variables, isTls, isHttp2 }
+  return { request, response, facts, variables, framing, isTls, isHttp2 }
+}
+
+function isHttp1({ httpVersionMajor, httpVersionMinor }: ProxyRequest): boolean {
+  return httpVersionMajor === 1 && (httpVersionMinor === 0 || httpVersionMinor === 1)
 }
 
 function plainAddress(address: string | undefined): string {
@@ -100,31 +113,55 @@ export function answer(response: ProxyResponse, status: number, body = '', heade
   else response.end(body)
 }
 
+/** Throws if a field or the status cannot be sent. */
 export function writeHead(response: ProxyResponse, status: number, headers: HeaderMap): void {
-  // Both classes have the method; their overloads differ in types only.
-  ;(response as ServerResponse).writeHead(status, headers as Record<string, string>)
+  if (response instanceof Http2ServerResponse) {
+    const fields = joinedForHttp2(headers)
+    delete fields['connection']
+    response.writeHead(status, fields as Record<string, string>)
+  } else response.writeHead(status, headers as Record<string, string>)
 }
 
-/** RFC 9110 §7.6.1. */
-const HOP_BY_HOP = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
+/**
+ * What cannot be answered as it should be: 502, or the end of the stream if an answer has begun. For faults of what is
+ * handled, which must not end more than its own exchange.
+ */
+function answerFault(response: ProxyResponse): void {
+  try {
+    answer(response, 502, 'the request or its answer cannot be passed on')
+  } catch {
+    response.destroy()
+  }
+}
 
+/** A callback of an exchange: what it throws ends the exchange and not the process. @param end frees what the exchange holds */
+export function guarded<A extends unknown[]>(
+  response: ProxyResponse,
+  run: (...args: A) => void,
+  end?: () => void,
+): (...args: A) => void {
+  return (...args) => {
+    try {
+      run(...args)
+    } catch {
+      end?.()
+      answerFault(response)
+    }
+  }
+}
+
+/** Fields without which a message would have another end or another destination: `Connection` cannot remove them. */
+const NEVER_NAMED: ReadonlySet<string> = new Set(['host', 'content-length', 'transfer-encoding'])
+
+/** Without the fields of the connection. Those that frame the message stay, but for Transfer-Encoding. */
 export function endToEnd(headers: Readonly<Record<string, string | string[] | undefined>>): HeaderMap {
   const result: HeaderMap = {}
   const listed = headers['connection']
   const named =
     typeof listed === 'string' && listed !== 'keep-alive' && listed !== 'close' ? tokensOf(listed) : undefined
   for (const name in headers) {
-    if (HOP_BY_HOP.has(name) || name.charCodeAt(0) === 58 || named?.has(name) === true) continue
+    if (HOP_BY_HOP.has(name) || name.charCodeAt(0) === 58) continue
+    if (named?.has(name) === true && !NEVER_NAMED.has(name)) continue
     result[name] = headers[name]
   }
   return result
@@ -134,22 +171,27 @@ function tokensOf(list: string): Set<string> {
   return new Set(list.split(',').map((token) => token.trim().toLowerCase()))
 }
 
-/** Headers of the request as the backend gets them. */
+/** Set by proxies about their clients: the proxy is the edge, so that nobody before it is believed. */
+const CERTIFICATE_FIELD = 'x-forwarded-client-cert'
+const ENVOY_PREFIX = 'x-envoy-'
+
+/**
+ * Headers of the request as the backend gets them, by Envoy's rules for the edge. Without the length of the body, which
+ * whoever sends it writes.
+ */
 export function forwardedHeaders({ request, facts, variables, isTls }: Exchange): HeaderMap {
   const headers = endToEnd(request.headers)
+  for (const name in headers) if (name.startsWith(ENVOY_PREFIX)) delete headers[name]
+  delete headers[CERTIFICATE_FIELD]
+  delete headers['content-length']
+  // It was answered when the request arrived.
+  delete headers['expect']
   headers['host'] = facts.authority
   const before = headers['x-forwarded-for']
   headers['x-forwarded-for'] =
     before === undefined ? variables.remoteAddress : `${String(before)},${variables.remoteAddress}`
   headers['x-forwarded-proto'] = isTls ? 'https' : 'http'
   headers['x-request-id'] ??= randomUUID()
-  // A client must not choose what only proxies set.
-  delete headers['x-envoy-original-path']
   if (request.headers.te === 'trailers') headers['te'] = 'trailers'
   return headers
-}
-
-export function hasBody({ request, isHttp2 }: Exchange): boolean {
-  if (isHttp2) return !(request as Http2ServerRequest).stream.endAfterHeaders
-  return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0
 }

@@ -1,4 +1,5 @@
 /** Header values of policies: `%%` is a percent sign, `%REQ(name)%` and the variables below are replaced. */
+import { isReservedField } from '../../ir/field-names.ts'
 import type { HeaderMutation } from '../../ir/model.ts'
 import type { RequestFacts } from './request-facts.ts'
 
@@ -72,15 +73,29 @@ export function mutateHeaders(
   expand: (value: string) => string,
 ): void {
   if (mutation === undefined) return
-  for (const name of mutation.remove) delete headers[name]
+  // The sources refuse reserved names; a message with one could have another end, or could not be sent at all.
+  for (const name of mutation.remove) if (!isReservedField(name)) delete headers[name]
   for (const { name, value } of mutation.set) {
+    if (isReservedField(name)) continue
     const text = expand(value)
     if (text === '') delete headers[name]
     else headers[name] = text
   }
   for (const { name, value } of mutation.add) {
-    const before = headers[name]
+    if (isReservedField(name)) continue
+    const before = Object.hasOwn(headers, name) ? headers[name] : undefined
     if (before === undefined) headers[name] = expand(value)
     else headers[name] = [...(Array.isArray(before) ? before : [String(before)]), expand(value)]
   }
+}
+
+/** Node refuses several values of a field that has one value in HTTP/2; a list in one field is the same (RFC 9110 §5.3). */
+export function joinedForHttp2(headers: HeaderMap): HeaderMap {
+  const result: HeaderMap = {}
+  for (const name in headers) {
+    const value = headers[name]
+    if (value === undefined) continue
+    result[name] = Array.isArray(value) && name !== 'set-cookie' ? value.join(', ') : value
+  }
+  return result
 }

@@ -8,19 +8,10 @@ describe('the proxy with a malformed request', () => {
       'POST / HTTP/1.1\r\nhost: x.test\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nhost: x.test\r\n\r\n',
     ],
     ['two lengths', 'POST / HTTP/1.1\r\nhost: x.test\r\ncontent-length: 3\r\ncontent-length: 5\r\n\r\nabcde'],
-    ['an unknown coding', 'POST / HTTP/1.1\r\nhost: x.test\r\ntransfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n'],
     ['a space before the colon', 'POST / HTTP/1.1\r\nhost: x.test\r\ncontent-length : 3\r\n\r\nabc'],
     ['bare line feeds', 'GET / HTTP/1.1\nhost: x.test\nx: y\n\n'],
     ['two hosts', 'GET / HTTP/1.1\r\nhost: x.test\r\nhost: y.test\r\n\r\n'],
     ['no host', 'GET / HTTP/1.1\r\n\r\n'],
-    [
-      'a coding twice',
-      'POST / HTTP/1.1\r\nhost: x.test\r\ntransfer-encoding: chunked\r\ntransfer-encoding: identity\r\n\r\n0\r\n\r\n',
-    ],
-    [
-      'a coding that only looks like chunked',
-      'POST / HTTP/1.1\r\nhost: x.test\r\ntransfer-encoding: xchunked\r\n\r\n0\r\n\r\n',
-    ],
     ['a length that is no number', 'POST / HTTP/1.1\r\nhost: x.test\r\ncontent-length: +3\r\n\r\nabc'],
     [
       'a size of a chunk that is no number',

@@ -3,7 +3,7 @@
  * decided in retries.ts.
  *
  * Guarantees: the response of one attempt only reaches the client; nothing is sent again after the first byte of a response;
- * a client that goes away ends the attempt; every path ends the response.
+ * a client that goes away ends the attempt; every path ends the response; what a callback throws ends this exchange only.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Http2ServerRequest } from 'node:http2'
@@ -12,13 +12,20 @@ import type { Readable } from 'node:stream'
 import type { Clock } from '@seamark/kube'
 import type { Endpoint } from '../../ir/endpoint.ts'
 import type { Action, Backend, Route } from '../../ir/model.ts'
+import { isReservedField } from '../../ir/field-names.ts'
 import { endpointKey, type Clusters, type ClusterState } from './clusters.ts'
-import { answer, endToEnd, forwardedHeaders, hasBody, writeHead, type Exchange } from '../request/exchange.ts'
+import { answer, endToEnd, forwardedHeaders, guarded, writeHead, type Exchange } from '../request/exchange.ts'
 import { expandVariables, mutateHeaders, type HeaderMap } from '../request/header-variables.ts'
 import { findQuery } from '../request/request-facts.ts'
 import { collectBody, outcomeOf, Retries } from './retries.ts'
 import { rewritePath } from '../request/rewrite.ts'
-import type { UpstreamCall, UpstreamResponse, Upstreams } from './upstream.ts'
+import {
+  InvalidAnswer,
+  type UpstreamBody,
+  type UpstreamCall,
+  type UpstreamResponse,
+  type Upstreams,
+} from './upstream.ts'
 
 export interface ForwardDeps {
   readonly clusters: Clusters
@@ -43,16 +50,20 @@ export function forward(
   if (backend === undefined) return answer(exchange.response, 500)
   const isRetrying = action.retry !== undefined && action.retry.count > 0
   let forwarding: Forwarding | undefined
-  if (!hasBody(exchange)) return start(undefined)
-  watchBody(deps.clock, exchange, action.idleTimeoutMs, () => {
-    const headers = exchange.isHttp2 ? {} : { connection: 'close' }
+  const { framing, request } = exchange
+  if (framing.kind === 'none') return start(undefined)
+  const onSilence = guarded(exchange.response, () => {
+    const headers = { connection: 'close' }
     if (forwarding === undefined) answer(exchange.response, 408, STREAM_TIMEOUT, headers)
     else forwarding.fail(408, STREAM_TIMEOUT, headers)
   })
-  if (!isRetrying && action.mirrors.length === 0) return start(exchange.request)
-  collectBody(exchange.request, start)
+  watchBody(deps.clock, exchange, action.idleTimeoutMs, onSilence)
+  const streamed = { stream: request, length: framing.kind === 'length' ? framing.octets : undefined }
+  if (!isRetrying && action.mirrors.length === 0) return start(streamed)
+  const onCollected = guarded(exchange.response, (body: Buffer | undefined) => start(body ?? streamed))
+  collectBody(request, onCollected)
 
-  function start(body: Readable | Buffer | undefined): void {
+  function start(body: UpstreamBody | undefined): void {
     // The client may have been answered while its body was collected.
     if (backend === undefined || exchange.response.writableEnded) return
     forwarding = new Forwarding(deps, exchange, route, action, backend, extraResponseHeaders)
@@ -94,24 +105,32 @@ class Forwarding {
     this.#retries = new Retries(action.retry, () => this.#state)
   }
 
-  run(body: Readable | Buffer | undefined): void {
+  run(body: UpstreamBody | undefined): void {
     const { response } = this.#exchange
     const { timeoutMs } = this.#action
     // The time of the response begins when the request is complete, however long its body takes.
     if (timeoutMs > 0) {
       if (body === undefined || Buffer.isBuffer(body)) this.#startTimeout(timeoutMs)
-      else body.once('end', () => this.#startTimeout(timeoutMs))
+      else body.stream.once('end', () => this.#startTimeout(timeoutMs))
     }
-    response.on('close', () => {
-      this.#retries.end()
-      this.#finish()
-    })
+    response.on(
+      'close',
+      this.#guarded(() => {
+        this.#retries.end()
+        this.#finish()
+      }),
+    )
     const headers = upstreamHeaders(this.#exchange, this.#route, this.#action, this.#backend)
     this.#mirror(headers, body)
     this.#send(headers, body, undefined)
   }
 
-  #send(headers: HeaderMap, body: Readable | Buffer | undefined, failed: Endpoint | undefined): void {
+  /** A callback of this exchange: what it throws ends the exchange. */
+  #guarded<A extends unknown[]>(run: (...args: A) => void): (...args: A) => void {
+    return guarded(this.#exchange.response, run, () => this.#end())
+  }
+
+  #send(headers: HeaderMap, body: UpstreamBody | undefined, failed: Endpoint | undefined): void {
     const { clusters, upstreams, clock } = this.#deps
     const { facts } = this.#exchange
     // A new configuration may have removed the cluster; the request ends as it began.
@@ -119,8 +138,9 @@ class Forwarding {
     this.#state = state
     const endpoint = state === undefined ? undefined : clusters.pick(state, this.#hash(), failed)
     if (state === undefined || endpoint === undefined) return this.fail(503, 'no healthy upstream')
+    const sendLater = this.#guarded(() => this.#send(headers, body, failed))
     const admitted = admit(state, () => {
-      if (!this.#isFinished) this.#send(headers, body, failed)
+      if (!this.#isFinished) sendLater()
       // Its client may be gone, or no endpoint is left: the next request gets the connection.
       if (this.#isFinished) state.waiting.shift()?.()
     })
@@ -135,39 +155,46 @@ class Forwarding {
       endpoint,
       { method: facts.method, path, headers, body },
       {
-        onResponse: (response) => {
+        onResponse: this.#guarded((response: UpstreamResponse) => {
           this.#cancelTry?.()
           if (this.#isFinished) return void response.body.destroy()
           if (!this.#retries.take(response.status, facts.method, body)) return this.#respond(response)
           this.#endAttempt()
           response.body.resume().on('error', () => undefined)
           this.#send(headers, body, endpoint)
-        },
-        onError: (error, isStale) => {
+        }),
+        onError: this.#guarded((error: Error, isStale: boolean) => {
           this.#endAttempt()
           if (this.#isFinished) return
           if (isStale && this.#retries.takeStale(facts.method, body)) return this.#send(headers, body, undefined)
           if (this.#retries.take(outcomeOf(error), facts.method, body)) return this.#send(headers, body, endpoint)
+          if (error instanceof InvalidAnswer) return this.fail(502, `upstream protocol error: ${error.message}`)
           this.fail(503, `upstream connect error or disconnect/reset before headers: ${errorCode(error)}`)
-        },
+        }),
       },
     )
     if (perTryTimeoutMs !== undefined)
-      this.#cancelTry = clock.after(perTryTimeoutMs, () => {
-        this.#call?.cancel()
-        this.#endAttempt()
-        if (this.#retries.take(504, facts.method, body)) this.#send(headers, body, endpoint)
-        else this.fail(504, 'upstream request timeout')
-      })
+      this.#cancelTry = clock.after(
+        perTryTimeoutMs,
+        this.#guarded(() => {
+          this.#call?.cancel()
+          this.#endAttempt()
+          if (this.#retries.take(504, facts.method, body)) this.#send(headers, body, endpoint)
+          else this.fail(504, 'upstream request timeout')
+        }),
+      )
   }
 
   #startTimeout(ms: number): void {
     if (!this.#isFinished)
-      this.#cancelTimeout = this.#deps.clock.after(ms, () => this.fail(504, 'upstream request timeout'))
+      this.#cancelTimeout = this.#deps.clock.after(
+        ms,
+        this.#guarded(() => this.fail(504, 'upstream request timeout')),
+      )
   }
 
   #respond({ status, headers: received, body, trailers }: UpstreamResponse): void {
-    const { response, variables, isHttp2, request } = this.#exchange
+    const { response, variables, request } = this.#exchange
     const headers = endToEnd(received)
     const expand = (value: string) => expandVariables(value, variables)
     mutateHeaders(headers, this.#backend.responseHeaders, expand)
@@ -178,18 +205,24 @@ class Forwarding {
       headers['set-cookie'] = [...(Array.isArray(before) ? before : []), this.#setCookie]
     }
     if (response.destroyed) return void body.destroy()
-    if (!isHttp2 && received['trailer'] !== undefined) headers['trailer'] = received['trailer']
+    // RFC 9110 §8.6: a message that never has a body has no length.
+    if (status === 204) delete headers['content-length']
+    const { trailer } = received
+    if (trailer !== undefined && hasChunks(this.#exchange, status, headers)) headers['trailer'] = trailer
     writeHead(response, status, headers)
     body.on('error', () => response.destroy())
     body.on('close', () => {
       if (!body.readableEnded) response.destroy()
     })
-    body.on('end', () => {
-      const end = trailers()
-      if (Object.keys(end).length > 0 && request.method !== 'HEAD') response.addTrailers(end)
-      this.#cancelTimeout?.()
-      response.end()
-    })
+    body.on(
+      'end',
+      this.#guarded(() => {
+        const end = trailerFields(trailers())
+        if (Object.keys(end).length > 0 && request.method !== 'HEAD') response.addTrailers(end)
+        this.#cancelTimeout?.()
+        response.end()
+      }),
+    )
     if (this.#action.idleTimeoutMs > 0) watchIdle(this.#deps.clock, body, response, this.#action.idleTimeoutMs)
     body.pipe(response, { end: false })
     this.#call = { cancel: () => void body.destroy() }
@@ -198,11 +231,15 @@ class Forwarding {
   /** Ends the attempt and answers the client. */
   fail(status: number, message: string, headers: HeaderMap = {}): void {
     if (this.#isFinished) return
+    this.#end()
+    answer(this.#exchange.response, status, message, headers)
+  }
+
+  #end(): void {
     this.#isFinished = true
     this.#cancelTimeout?.()
     this.#endAttempt()
     this.#call?.cancel()
-    answer(this.#exchange.response, status, message, headers)
   }
 
   /** The response ended or its client went away. */
@@ -222,7 +259,7 @@ class Forwarding {
   }
 
   /** Sends a copy and ignores the answer. */
-  #mirror(headers: HeaderMap, body: Readable | Buffer | undefined): void {
+  #mirror(headers: HeaderMap, body: UpstreamBody | undefined): void {
     const { clusters, upstreams, random } = this.#deps
     const { facts } = this.#exchange
     for (const { cluster, percent } of this.#action.mirrors) {
@@ -237,7 +274,7 @@ class Forwarding {
         endpoint,
         { method: facts.method, path, headers: copy, body },
         {
-          onResponse: ({ body: ignored }) => void ignored.resume().on('error', () => undefined),
+          onResponse: ({ body: ignored }) => void ignored.on('error', () => undefined).resume(),
           onError: () => undefined,
         },
       )
@@ -328,6 +365,20 @@ function occupy(state: ClusterState, endpoint: Endpoint): () => void {
     }
     state.waiting.shift()?.()
   }
+}
+
+/** Whether Node sends the answer in chunks, which alone can have trailers in HTTP/1: it refuses the field Trailer elsewhere. */
+function hasChunks({ isHttp2, request }: Exchange, status: number, headers: HeaderMap): boolean {
+  const isBodiless = request.method === 'HEAD' || status === 204 || status === 304
+  return !isHttp2 && request.httpVersionMinor === 1 && !isBodiless && headers['content-length'] === undefined
+}
+
+/** Without what must not be in trailers (RFC 9110 §6.5.1), which Node would refuse after the answer has begun. */
+function trailerFields(received: ReturnType<UpstreamResponse['trailers']>): Record<string, string> {
+  const result: Record<string, string> = {}
+  for (const [name, value] of Object.entries(received))
+    if (value !== undefined && !isReservedField(name) && !name.startsWith(':')) result[name] = String(value)
+  return result
 }
 
 /** Calls `stop` when a client sends nothing of the rest of its body for so long. */

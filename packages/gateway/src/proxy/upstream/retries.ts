@@ -4,6 +4,7 @@
  */
 import type { Readable } from 'node:stream'
 import type { Retry } from '../../ir/model.ts'
+import type { UpstreamBody } from './upstream.ts'
 import type { ClusterState } from './clusters.ts'
 
 /** A status; `connect`: there was no connection; `reset`: the attempt ended without a response. */
@@ -33,7 +34,7 @@ export class Retries {
   }
 
   /** Takes another attempt after this outcome; false if it is not retriable, none is left, or the body is gone. */
-  take(outcome: Outcome, method: string, body: Readable | Buffer | undefined): boolean {
+  take(outcome: Outcome, method: string, body: UpstreamBody | undefined): boolean {
     const policy = this.#policy
     if (policy === undefined || !isRetriable(policy, outcome, method)) return false
     if (this.#attempts >= policy.count || !isReplayable(body)) return false
@@ -43,7 +44,7 @@ export class Retries {
   }
 
   /** Takes another attempt after the backend closed a kept connection when it was used: the request was not processed. */
-  takeStale(method: string, body: Readable | Buffer | undefined): boolean {
+  takeStale(method: string, body: UpstreamBody | undefined): boolean {
     if (!isReplayable(body) || !isIdempotent(method) || this.#staleAttempts >= MAX_STALE_ATTEMPTS) return false
     this.#staleAttempts++
     return true
@@ -93,7 +94,7 @@ function isRetriable({ on, statusCodes }: Retry, outcome: Outcome, method: strin
   })
 }
 
-function isReplayable(body: Readable | Buffer | undefined): boolean {
+function isReplayable(body: UpstreamBody | undefined): boolean {
   return body === undefined || Buffer.isBuffer(body)
 }
 
@@ -105,8 +106,8 @@ export function outcomeOf(error: Error): Outcome {
   return 'syscall' in error && error.syscall === 'connect' ? 'connect' : 'reset'
 }
 
-/** Reads a body that may have to be sent again; one that is too large is passed on as a stream. */
-export function collectBody(request: Readable, then: (body: Buffer | Readable) => void): void {
+/** Reads a body that may have to be sent again; undefined for one that is too large, and is to be passed on as a stream. */
+export function collectBody(request: Readable, then: (body: Buffer | undefined) => void): void {
   const chunks: Buffer[] = []
   let size = 0
   const onData = (chunk: Buffer) => {
@@ -117,7 +118,7 @@ export function collectBody(request: Readable, then: (body: Buffer | Readable) =
     request.off('end', onEnd)
     request.pause()
     request.unshift(Buffer.concat(chunks))
-    then(request)
+    then(undefined)
   }
   const onEnd = () => then(Buffer.concat(chunks))
   request.on('data', onData)

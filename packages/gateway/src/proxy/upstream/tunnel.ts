@@ -1,12 +1,25 @@
 /** Connections that are passed on unread after they are set up: WebSockets and other upgrades, and TLS passthrough. */
-import { request as httpRequest } from 'node:http'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { connect, type LookupFunction, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { HOP_BY_HOP } from '../../ir/field-names.ts'
 import type { TcpForwarding } from '../../ir/model.ts'
 import type { Clusters } from './clusters.ts'
 import type { HeaderMap } from '../request/header-variables.ts'
-import { tlsOptions } from './upstream.ts'
+import { refuse, STATUS_TEXTS } from '../request/refusal.ts'
+import { faultOf, tlsOptions } from './upstream.ts'
+
+/** A callback of a tunnel: what it throws ends the connection and not the process. */
+export function guardedTunnel<A extends unknown[]>(socket: Duplex, run: (...args: A) => void): (...args: A) => void {
+  return (...args) => {
+    try {
+      run(...args)
+    } catch {
+      refuse(socket, 502)
+    }
+  }
+}
 
 /** Forwards a TLS connection to a backend of the host. */
 export function tunnelTcp(
@@ -20,7 +33,14 @@ export function tunnelTcp(
   const state = backend === undefined ? undefined : clusters.get(backend.cluster)
   const endpoint = state === undefined ? undefined : clusters.pick(state)
   if (state === undefined || endpoint === undefined) return void socket.destroy()
-  const upstream = connect({ host: endpoint.host, port: endpoint.port, noDelay: true, lookup })
+  const { host, port } = endpoint
+  let upstream: Socket
+  try {
+    upstream = connect({ host, port, noDelay: true, lookup })
+  } catch {
+    // An address that is none.
+    return void socket.destroy()
+  }
   upstream.setTimeout(state.cluster.connectTimeoutMs, () => upstream.destroy())
   upstream.once('connect', () => upstream.setTimeout(0))
   join(socket, upstream)
@@ -59,44 +79,36 @@ export function tunnelUpgrade(target: UpgradeTarget, socket: Duplex, head: Buffe
   socket.on('error', () => request.destroy())
   socket.on('close', () => request.destroy())
   request.on('error', () => refuse(socket, 503))
-  request.on('response', (response) => {
-    socket.write(headText(response.statusCode ?? 502, response.rawHeaders, true))
+  const onResponse = guardedTunnel(socket, (response: IncomingMessage) => {
+    response.on('error', () => socket.destroy())
+    const { statusCode = 0, headers: received } = response
+    if (faultOf(statusCode, received['transfer-encoding']) !== undefined) {
+      request.destroy()
+      return refuse(socket, 502)
+    }
+    socket.write(headText(statusCode, response.rawHeaders, true), 'latin1')
     response.pipe(socket)
   })
-  request.on('upgrade', (response, upstream, upstreamHead) => {
-    upstream.setTimeout(0)
-    socket.write(headText(101, response.rawHeaders, false))
+  request.on('response', onResponse)
+  const onUpgrade = guardedTunnel(socket, (response: IncomingMessage, upstream: Duplex, upstreamHead: Buffer) => {
+    ;(upstream as Socket).setTimeout(0)
+    socket.write(headText(101, response.rawHeaders, false), 'latin1')
     if (upstreamHead.length > 0) socket.write(upstreamHead)
     if (head.length > 0) upstream.write(head)
     join(socket, upstream)
   })
+  request.on('upgrade', onUpgrade)
   request.end()
 }
 
 const UPGRADE_TIMEOUT_MS = 15_000
 
-const TEXTS: Readonly<Record<number, string>> = {
-  101: 'Switching Protocols',
-  400: 'Bad Request',
-  403: 'Forbidden',
-  404: 'Not Found',
-  421: 'Misdirected Request',
-  429: 'Too Many Requests',
-  500: 'Internal Server Error',
-  503: 'Service Unavailable',
-}
-
-export function refuse(socket: Duplex, status: number): void {
-  if (!socket.writable) return void socket.destroy()
-  socket.end(`HTTP/1.1 ${status} ${TEXTS[status] ?? 'Error'}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`)
-}
-
 /** Header fields were checked by the parser that read them; they are written as they came. */
 function headText(status: number, rawHeaders: readonly string[], closes: boolean): string {
-  let text = `HTTP/1.1 ${status} ${TEXTS[status] ?? 'Status'}\r\n`
+  let text = `HTTP/1.1 ${status} ${STATUS_TEXTS[status] ?? 'Status'}\r\n`
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] ?? ''
-    if (closes && /^(connection|keep-alive|transfer-encoding)$/i.test(name)) continue
+    if (closes && HOP_BY_HOP.has(name.toLowerCase())) continue
     text += `${name}: ${rawHeaders[at + 1] ?? ''}\r\n`
   }
   return `${text}${closes ? 'connection: close\r\n' : ''}\r\n`

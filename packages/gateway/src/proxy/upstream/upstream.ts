@@ -10,15 +10,23 @@ import type { Readable } from 'node:stream'
 import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } from 'node:tls'
 import type { Endpoint } from '../../ir/endpoint.ts'
 import type { Cluster } from '../../ir/model.ts'
-import type { HeaderMap } from '../request/header-variables.ts'
+import { joinedForHttp2, type HeaderMap } from '../request/header-variables.ts'
 
 export interface UpstreamRequest {
   readonly method: string
   readonly path: string
-  /** With `host`, without hop-by-hop headers. */
+  /** With `host`, without hop-by-hop headers and without the length of the body. */
   readonly headers: HeaderMap
-  /** A Buffer can be sent again. */
-  readonly body: Readable | Buffer | undefined
+  readonly body: UpstreamBody | undefined
+}
+
+/** A Buffer can be sent again. */
+export type UpstreamBody = Buffer | StreamedBody
+
+interface StreamedBody {
+  readonly stream: Readable
+  /** In octets; undefined: until the end of the stream. */
+  readonly length: number | undefined
 }
 
 export interface UpstreamResponse {
@@ -33,6 +41,9 @@ export interface UpstreamCall {
   /** Ends the request; nothing is called afterwards. */
   cancel(): void
 }
+
+/** The answer of a backend cannot be passed on. */
+export class InvalidAnswer extends Error {}
 
 export interface UpstreamHandlers {
   readonly onResponse: (response: UpstreamResponse) => void
@@ -71,14 +82,21 @@ export class Upstreams {
     this.#lookup = lookup
   }
 
+  /** Never throws, and calls no handler before it returns. */
   send(cluster: Cluster, endpoint: Endpoint, call: UpstreamRequest, handlers: UpstreamHandlers): UpstreamCall {
-    switch (cluster.protocol) {
-      case 'http1':
-      case 'tls':
-        return this.#sendHttp1(cluster, endpoint, call, handlers)
-      case 'h2':
-      case 'h2c':
-        return this.#sendHttp2(cluster, endpoint, call, handlers)
+    try {
+      switch (cluster.protocol) {
+        case 'http1':
+        case 'tls':
+          return this.#sendHttp1(cluster, endpoint, call, handlers)
+        case 'h2':
+        case 'h2c':
+          return this.#sendHttp2(cluster, endpoint, call, handlers)
+      }
+    } catch (error) {
+      // A request that cannot be written as it is, or a session that ended just now.
+      const timer = setImmediate(() => handlers.onError(error as Error, false))
+      return { cancel: () => clearImmediate(timer) }
     }
   }
 
@@ -95,7 +113,15 @@ export class Upstreams {
     { method, path, headers, body }: UpstreamRequest,
     { onResponse, onError }: UpstreamHandlers,
   ): UpstreamCall {
-    const options = { host, port, method, path, headers, setHost: false, lookup: this.#lookup }
+    const options = {
+      host,
+      port,
+      method,
+      path,
+      headers: { ...headers, ...framingFields(body) },
+      setHost: false,
+      lookup: this.#lookup,
+    }
     const secure = () => ({ ...options, ...tlsOptions(cluster, host), clusterName: cluster.name, agent: this.#https })
     const request: ClientRequest =
       cluster.protocol === 'tls' ? httpsRequest(secure()) : httpRequest({ ...options, agent: this.#http })
@@ -123,11 +149,22 @@ export class Upstreams {
       })
     })
     request.on('error', fail)
+    // Nobody asked for another protocol. Without a listener it would count as a lost connection.
+    request.on('upgrade', (_message, socket) => {
+      socket.destroy()
+      fail(new InvalidAnswer('the backend changed the protocol'))
+    })
     request.on('response', (message: IncomingMessage) => {
+      message.on('error', () => undefined)
       if (isDone) return void message.destroy()
+      const { statusCode = 0, headers: received } = message
+      const fault = faultOf(statusCode, received['transfer-encoding'])
+      if (fault !== undefined) {
+        fail(new InvalidAnswer(fault))
+        return void request.destroy()
+      }
       isDone = true
-      const { statusCode = 502 } = message
-      onResponse({ status: statusCode, headers: message.headers, body: message, trailers: () => message.trailers })
+      onResponse({ status: statusCode, headers: received, body: message, trailers: () => message.trailers })
     })
     sendBody(request, body)
     return {
@@ -146,9 +183,11 @@ export class Upstreams {
   ): UpstreamCall {
     const { host, ...rest } = headers
     const { session, isNew } = this.#session(cluster, endpoint)
+    const length = lengthOf(body)
     const stream = session.request(
       {
-        ...rest,
+        ...joinedForHttp2(rest),
+        ...(length !== undefined && { 'content-length': length }),
         ':method': method,
         ':path': path,
         ':authority': String(host),
@@ -168,6 +207,11 @@ export class Upstreams {
       if (isDone) return
       isDone = true
       const status = Number(received[':status'])
+      const fault = faultOf(status, undefined)
+      if (fault !== undefined) {
+        stream.close(constants.NGHTTP2_PROTOCOL_ERROR)
+        return onError(new InvalidAnswer(fault), false)
+      }
       onResponse({ status, headers: withoutPseudo(received), body: stream, trailers: () => trailers })
     })
     stream.on('close', () => {
@@ -191,6 +235,7 @@ export class Upstreams {
     const name = isIP(host) === 6 ? `[${host}]` : host
     const isTls = cluster.protocol === 'h2'
     const session = connectHttp2(`${isTls ? 'https' : 'http'}://${name}:${port}`, {
+      settings: { enablePush: false },
       lookup: this.#lookup,
       ...(isTls && tlsOptions(cluster, host)),
     })
@@ -215,10 +260,29 @@ export class Upstreams {
   }
 }
 
-function sendBody(target: NodeJS.WritableStream, body: Readable | Buffer | undefined): void {
+function lengthOf(body: UpstreamBody | undefined): number | undefined {
+  return Buffer.isBuffer(body) ? body.length : body?.length
+}
+
+/** Always written: Node leaves both out for methods that usually have no body. */
+function framingFields(body: UpstreamBody | undefined): HeaderMap {
+  if (body === undefined) return {}
+  const length = lengthOf(body)
+  return length === undefined ? { 'transfer-encoding': 'chunked' } : { 'content-length': length }
+}
+
+/** Why the beginning of an answer cannot be passed on. */
+export function faultOf(status: number, coding: string | undefined): string | undefined {
+  // The final statuses of RFC 9110 §15. 101 would end the HTTP of a connection that goes on.
+  if (!(status >= 200 && status <= 599)) return `the backend answered with status ${status}`
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') return 'the backend used an unknown transfer coding'
+  return undefined
+}
+
+function sendBody(target: NodeJS.WritableStream, body: UpstreamBody | undefined): void {
   if (body === undefined) target.end()
   else if (Buffer.isBuffer(body)) target.end(body)
-  else body.pipe(target)
+  else body.stream.pipe(target)
 }
 
 export function tlsOptions({ tls }: Cluster, host: string): ConnectionOptions {

@@ -3,7 +3,7 @@ import type { CorsPolicy, LocalRateLimit, VirtualHost } from '@seamark/kube/cont
 import type { Immutable } from '@seamark/kube/object'
 import { corsFault } from '../../draft/cors.ts'
 import { parseGoDuration } from '../../draft/durations.ts'
-import { TOKEN } from '../../draft/headers.ts'
+import { fieldNameFault } from '../../draft/headers.ts'
 import { headerValueFault } from '../../draft/wire-text.ts'
 import type { Cors, RateLimit } from '../../ir/model.ts'
 import { regexFault } from '../../ir/regex.ts'
@@ -20,7 +20,7 @@ export function localRateLimit(
   const intervalMs = UNITS_MS[unit]
   if (intervalMs === undefined) return { fault: `invalid unit "${unit}" in local rate limit policy` }
   for (const { name, value } of responseHeadersToAdd) {
-    const fault = TOKEN.test(name) ? headerValueFault(value) : 'not a valid HTTP header name'
+    const fault = fieldNameFault(name) ?? headerValueFault(value)
     if (fault !== undefined)
       return { fault: `invalid header ${JSON.stringify(name)} in local rate limit policy: ${fault}` }
   }

@@ -1,0 +1,286 @@
+/**
+ * The connections of a listener, and their limits. Beneath every listener that others may reach: probes, metrics, webhooks,
+ * xDS, proxies.
+ *
+ * A connection is idle unless it has a request. Guarantees:
+ *
+ * - One that is idle is closed within its time: `headersTimeoutMs` from its first octet, or of the next request, to the end
+ *   of the header, TLS handshake included; `idleTimeoutMs` between requests. Single octets do not count as activity. A
+ *   check each second closes what would be late at the next one.
+ * - Beyond the number for an address, or for all, those that are idle longest are closed, first the ones that never had a
+ *   request; a new one is refused only while all of them have requests. What is closed has had a turn to be read: a request
+ *   that has arrived is served, also in the middle of a flood.
+ *
+ * A listener has a table of its own: a flood of one listener takes nothing from another.
+ */
+import type { Server as HttpServer } from 'node:http'
+import type { Server as HttpsServer } from 'node:https'
+import { isIPv6, type Socket } from 'node:net'
+
+export interface ConnectionLimits {
+  readonly maxConnections: number
+  /** Of one IPv4 address, or of one IPv6 network of 64 bits, which is what one client has. */
+  readonly maxPerAddress: number
+  readonly headersTimeoutMs: number
+  readonly idleTimeoutMs: number
+}
+
+/** A TCP socket, the TLS socket on it, or what else has its addresses. */
+export interface Peer {
+  readonly remoteAddress?: string | undefined
+  readonly remotePort?: number | undefined
+  readonly localPort?: number | undefined
+}
+
+/** Longest first. */
+class IdleConnections {
+  /** Never had a request. */
+  readonly silent = new Set<Connection>()
+  readonly kept = new Set<Connection>()
+
+  get size(): number {
+    return this.silent.size + this.kept.size
+  }
+
+  add(connection: Connection): void {
+    ;(connection.hasServed ? this.kept : this.silent).add(connection)
+  }
+
+  delete(connection: Connection): void {
+    this.silent.delete(connection)
+    this.kept.delete(connection)
+  }
+
+  get first(): Connection | undefined {
+    for (const connection of this.silent) return connection
+    for (const connection of this.kept) return connection
+    return undefined
+  }
+}
+
+interface Source {
+  readonly name: string
+  connections: number
+  readonly idle: IdleConnections
+}
+
+interface Connection {
+  readonly socket: Socket
+  readonly key: string
+  readonly source: Source
+  requests: number
+  hasServed: boolean
+  /** When it is closed unless a request arrives. */
+  deadline: number
+  /** What it had received when its last request ended; undefined while the next octet begins nothing new. */
+  receivedAtEnd: number | undefined
+  /** HTTP/2: tells the client before the connection is closed. */
+  endGracefully: (() => void) | undefined
+}
+
+const CHECK_MS = 1_000
+/** Connections beyond a limit until they have been read once; more than a system accepts in one turn. */
+const MAX_BEYOND = 1_024
+
+export class ConnectionTable {
+  readonly #limits: ConnectionLimits
+  readonly #checkMs: number
+  readonly #byKey = new Map<string, Connection>()
+  readonly #bySocket = new WeakMap<Peer, Connection>()
+  readonly #sources = new Map<string, Source>()
+  readonly #idle = new IdleConnections()
+  /** With more connections than they may have. */
+  readonly #crowded = new Set<Source>()
+  #isTrimming = false
+  /** Have been told. */
+  readonly #ending = new Set<Connection>()
+  readonly #timer: NodeJS.Timeout
+
+  constructor(limits: ConnectionLimits) {
+    this.#limits = limits
+    this.#checkMs = Math.min(CHECK_MS, limits.headersTimeoutMs / 4)
+    this.#timer = setInterval(() => this.#closeOverdue(), this.#checkMs)
+    this.#timer.unref()
+  }
+
+  get size(): number {
+    return this.#byKey.size
+  }
+
+  /** A new connection; false: there was no room, and it is closed. */
+  add(socket: Socket): boolean {
+    const { remoteAddress } = socket
+    if (remoteAddress === undefined) return refuse(socket)
+    const key = keyOf(socket)
+    const former = this.#byKey.get(key)
+    // The port of a connection whose end has not been reported yet.
+    if (former !== undefined) this.#forget(former)
+    const name = sourceOf(remoteAddress)
+    const source = this.#sources.get(name) ?? { name, connections: 0, idle: new IdleConnections() }
+    const { maxPerAddress, maxConnections } = this.#limits
+    if (source.connections - source.idle.size >= maxPerAddress) return refuse(socket)
+    if (this.#byKey.size - this.#idle.size >= maxConnections) return refuse(socket)
+    if (source.connections >= maxPerAddress) this.#crowded.add(source)
+    if (this.#crowded.has(source) || this.#byKey.size >= maxConnections) this.#trimLater()
+    if (source.connections >= maxPerAddress + MAX_BEYOND || this.#byKey.size >= maxConnections + MAX_BEYOND)
+      this.#trim()
+    const connection: Connection = {
+      socket,
+      key,
+      source,
+      requests: 0,
+      hasServed: false,
+      deadline: 0,
+      receivedAtEnd: undefined,
+      endGracefully: undefined,
+    }
+    this.#sources.set(name, source)
+    source.connections++
+    this.#byKey.set(key, connection)
+    this.#bySocket.set(socket, connection)
+    this.#rest(connection, this.#limits.headersTimeoutMs)
+    socket.once('close', () => this.#forget(connection))
+    return true
+  }
+
+  /** A request has arrived. Each call needs one of `end`. */
+  begin(peer: Peer): void {
+    const connection = this.#find(peer)
+    if (connection === undefined) return
+    connection.requests++
+    connection.hasServed = true
+    this.#idle.delete(connection)
+    connection.source.idle.delete(connection)
+  }
+
+  /** A response has ended. */
+  end(peer: Peer): void {
+    const connection = this.#find(peer)
+    if (connection === undefined || --connection.requests > 0 || this.#byKey.get(connection.key) !== connection) return
+    if (connection.endGracefully === undefined) connection.receivedAtEnd = connection.socket.bytesRead
+    this.#rest(connection, this.#limits.idleTimeoutMs)
+  }
+
+  /** The connection is no longer one of requests: a tunnel. It counts until it is closed. */
+  release(peer: Peer): void {
+    this.begin(peer)
+  }
+
+  /** @param end announces the end, and closes the connection if its client goes along */
+  endGracefully(peer: Peer, end: () => void): void {
+    const connection = this.#find(peer)
+    if (connection !== undefined) connection.endGracefully = end
+  }
+
+  /** Closes what has no request; what has one ends with it. */
+  closeIdle(): void {
+    for (const connection of [...this.#idle.silent, ...this.#idle.kept]) this.#close(connection)
+    for (const connection of this.#byKey.values()) connection.endGracefully?.()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  #find(peer: Peer): Connection | undefined {
+    const known = this.#bySocket.get(peer)
+    if (known !== undefined) return known
+    const found = this.#byKey.get(keyOf(peer))
+    if (found !== undefined) this.#bySocket.set(peer, found)
+    return found
+  }
+
+  /** After the next turn of the event loop, in which what has arrived is read. */
+  #trimLater(): void {
+    if (this.#isTrimming) return
+    this.#isTrimming = true
+    setImmediate(() =>
+      setImmediate(() => {
+        this.#isTrimming = false
+        this.#trim()
+      }),
+    )
+  }
+
+  #trim(): void {
+    const { maxPerAddress, maxConnections } = this.#limits
+    for (const source of this.#crowded) while (source.connections > maxPerAddress && this.#evict(source.idle));
+    this.#crowded.clear()
+    while (this.#byKey.size > maxConnections && this.#evict(this.#idle));
+  }
+
+  #evict(idle: IdleConnections): boolean {
+    const connection = idle.first
+    if (connection === undefined) return false
+    this.#forget(connection)
+    connection.socket.destroy()
+    return true
+  }
+
+  #rest(connection: Connection, timeoutMs: number): void {
+    connection.deadline = performance.now() + timeoutMs
+    this.#idle.add(connection)
+    connection.source.idle.add(connection)
+  }
+
+  #forget(connection: Connection): void {
+    const { key, source } = connection
+    if (this.#byKey.get(key) !== connection) return
+    this.#byKey.delete(key)
+    this.#idle.delete(connection)
+    this.#ending.delete(connection)
+    source.idle.delete(connection)
+    source.connections--
+    if (source.connections === 0) this.#sources.delete(source.name)
+  }
+
+  #close(connection: Connection): void {
+    if (connection.endGracefully === undefined || this.#ending.has(connection)) return void connection.socket.destroy()
+    this.#ending.add(connection)
+    connection.endGracefully()
+  }
+
+  #closeOverdue(): void {
+    const now = performance.now()
+    const latest = now + this.#checkMs
+    for (const connection of [...this.#idle.silent, ...this.#idle.kept]) {
+      if (connection.receivedAtEnd !== undefined && connection.socket.bytesRead !== connection.receivedAtEnd) {
+        // The header of the next request has begun.
+        connection.receivedAtEnd = undefined
+        connection.deadline = Math.min(connection.deadline, now + this.#limits.headersTimeoutMs)
+      }
+      if (connection.deadline < latest) this.#close(connection)
+    }
+  }
+}
+
+/** For a server that hands out requests itself, and listens. */
+export function limitConnections(server: HttpServer | HttpsServer, limits: ConnectionLimits): ConnectionTable {
+  const table = new ConnectionTable(limits)
+  server.on('connection', (socket) => void table.add(socket))
+  server.prependListener('request', ({ socket }, response) => {
+    table.begin(socket)
+    response.once('close', () => table.end(socket))
+  })
+  server.once('close', () => table.close())
+  return table
+}
+
+function refuse(socket: Socket): false {
+  socket.destroy()
+  return false
+}
+
+function keyOf({ remoteAddress = '', remotePort = 0, localPort = 0 }: Peer): string {
+  return `${remoteAddress} ${remotePort} ${localPort}`
+}
+
+function sourceOf(address: string): string {
+  if (!isIPv6(address)) return address
+  if (address.startsWith('::ffff:')) return address.slice(7)
+  const [head = '', tail] = address.split('::')
+  const [first, last] = [head, tail ?? ''].map((part) => (part === '' ? [] : part.split(':')))
+  const zeros = tail === undefined ? 0 : 8 - (first?.length ?? 0) - (last?.length ?? 0)
+  const groups = [...(first ?? []), ...Array.from({ length: zeros }, () => '0'), ...(last ?? [])]
+  return groups.slice(0, 4).join(':')
+}

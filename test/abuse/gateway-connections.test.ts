@@ -1,0 +1,119 @@
+/** The shipped `seamark gateway` with clients that hold connections: silent ones, and ones that send an octet now and then. */
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Namespace } from '@seamark/kube'
+import { HTTPProxy } from '@seamark/kube/contour'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { statusAt } from '../integration/gateway/started-verb.ts'
+import { startTestCluster, type TestCluster } from '../integration/gateway/test-cluster.ts'
+import { type LimitedProcess, startLimited } from './limited-process.ts'
+import { expectUnharmed } from './watched-victim.ts'
+
+const HEAP_MIB = 512
+const HOST = 'victim.example.test'
+const QUIET_MS = 3_000
+
+let cluster: TestCluster
+let gateway: LimitedProcess
+const ports = { probes: 0, metrics: 0, http: 0 }
+const open = new Set<Socket>()
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+beforeAll(async () => {
+  cluster = await startTestCluster()
+  await cluster.client.create(Namespace, { metadata: { name: 'victim' } })
+  await cluster.client.create(HTTPProxy, {
+    metadata: { namespace: 'victim', name: 'victim' },
+    spec: { virtualhost: { fqdn: HOST }, routes: [{ directResponsePolicy: { statusCode: 200, body: 'ok' } }] },
+  })
+  ;[ports.probes, ports.metrics] = [await freePort(), await freePort()]
+  const flags = [
+    `--kubeconfig=${cluster.kubeconfig}`,
+    '--namespace=default',
+    '--http-listen=127.0.0.1:0',
+    '--https-listen=127.0.0.1:0',
+    `--probes=127.0.0.1:${ports.probes}`,
+    `--metrics=127.0.0.1:${ports.metrics}`,
+  ]
+  gateway = startLimited('bin/seamark', ['gateway', ...flags], HEAP_MIB)
+  const [, http = ''] = await gateway.line(/^ready \S+?:(\d+) /)
+  ports.http = Number(http)
+  while ((await statusAt(ports.http, HOST)) !== 200) await pause(50)
+}, 90_000)
+
+afterAll(async () => {
+  for (const socket of open) socket.destroy()
+  await gateway.stop()
+  await cluster.stop()
+})
+
+function hold(port: number, octets = ''): Socket {
+  const socket = connect({ host: '127.0.0.1', port })
+  open.add(socket)
+  socket.on('error', () => undefined)
+  socket.on('close', () => open.delete(socket))
+  socket.resume().write(octets)
+  return socket
+}
+
+/** In parts: the victims are asked by the same process, which must not stand still itself. */
+async function holdMany(count: number, port: number, octets: readonly string[] = ['']): Promise<Socket[]> {
+  const sockets: Socket[] = []
+  while (sockets.length < count) {
+    const part = Array.from({ length: 25 }, (_, index) => hold(port, octets[index % octets.length]))
+    await Promise.all(part.map(async (socket) => once(socket, 'connect')))
+    sockets.push(...part)
+  }
+  return sockets
+}
+
+const closed = async (socket: Socket): Promise<void> => {
+  if (!socket.destroyed) await once(socket, 'close')
+}
+
+it.each(['probes', 'metrics'] as const)(
+  '1 050 silent connections to the port of %s: it goes on, and so do the probes and the proxy',
+  async (listener) => {
+    const victims = {
+      '/healthz': { host: '127.0.0.1', port: ports.probes, path: '/healthz' },
+      'the proxy': { host: '127.0.0.1', port: ports.http, headers: { host: HOST } },
+      ...(listener === 'metrics' && { '/metrics': { host: '127.0.0.1', port: ports.metrics, path: '/metrics' } }),
+    }
+    await expectUnharmed(victims, QUIET_MS, async () => {
+      await Promise.all((await holdMany(1_050, ports[listener])).map(closed))
+    })
+    expect(gateway.isRunning()).toBe(true)
+  },
+  60_000,
+)
+
+it('200 clients that send an octet every 2 s are closed within the time of a header, 15 s', async () => {
+  const victims = { 'the proxy': { host: '127.0.0.1', port: ports.http, headers: { host: HOST } } }
+  await expectUnharmed(victims, QUIET_MS, async () => {
+    const starts = ['', 'GET / HTTP/1.1\r\nhost: x\r\nx: ', 'PRI * HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n']
+    const sockets = await holdMany(200, ports.http, starts)
+    const began = performance.now()
+    const dripping = setInterval(() => {
+      for (const socket of sockets) if (socket.writable) socket.write('x')
+    }, 2_000)
+    await Promise.all(sockets.map(closed))
+    clearInterval(dripping)
+    // A second for a machine that is busy with other tests.
+    expect(performance.now() - began).toBeLessThan(16_000)
+  })
+}, 60_000)
+
+it('metrics answer GET and HEAD only', async () => {
+  const url = `http://127.0.0.1:${ports.metrics}/metrics`
+  for (const method of ['GET', 'HEAD']) expect((await fetch(url, { method })).status).toBe(200)
+  for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) expect((await fetch(url, { method })).status).toBe(405)
+})

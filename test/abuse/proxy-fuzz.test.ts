@@ -1,0 +1,41 @@
+/** Random requests, policies and answers over HTTP/1, h2c and h2 end no process, and a neighbour notices nothing. */
+import { expect, it } from 'vitest'
+import { startLimited } from './limited-process.ts'
+
+const COMBINATIONS = 10_000
+/** Of the whole fuzz. */
+const LONGEST_MS = 150_000
+/** How much longer than without the fuzz a request of the victim may wait. */
+const MORE_MS = 250
+const seed = Number(process.env['SEAMARK_FUZZ_SEED'] ?? Math.floor(Math.random() * 1e9))
+
+interface Watched {
+  readonly p99Ms: number
+  readonly maxMs: number
+  readonly requests: number
+}
+
+it(
+  `${COMBINATIONS} combinations of request, policy and answer end no process, seed ${seed}`,
+  async () => {
+    const fuzz = startLimited('proxy-fuzz.ts', [String(COMBINATIONS), String(seed), String(LONGEST_MS)], 512)
+    try {
+      const [line = ''] = await fuzz.line(/^\{.*\}$/)
+      const result = JSON.parse(line) as {
+        done: number
+        failed: number
+        quiet: Watched
+        attacked: Watched
+        faults: string[]
+      }
+      process.stdout.write(
+        `victim without the fuzz ${JSON.stringify(result.quiet)}, with it ${JSON.stringify(result.attacked)}\n`,
+      )
+      expect(result).toMatchObject({ done: COMBINATIONS, failed: 0, faults: [] })
+      expect(result.attacked.maxMs).toBeLessThan(result.quiet.maxMs + MORE_MS)
+    } finally {
+      await fuzz.stop()
+    }
+  },
+  LONGEST_MS + 60_000,
+)
