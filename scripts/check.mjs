@@ -1,4 +1,4 @@
-/** `npm run check`: lint, format, types, dead code, directions of imports, generated files. Runs all of them, then says which failed. */
+/** `npm run check`: lint, format, types, dead code, directions of imports, supply chain, generated files. Runs all of them, then says which failed. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
@@ -14,6 +14,7 @@ const STEPS = [
   ['types', bin('tsc'), ['-p', 'tsconfig.json']],
   ['dead code', bin('knip'), []],
   ['imports', ...script('check-imports.ts')],
+  ['supply chain', ...script('check-supply-chain.ts')],
   ['generated files', ...script('generate.ts', '--check')],
 ]
 

@@ -1,0 +1,66 @@
+import { expect, it } from 'vitest'
+import { findLockFaults, findRoleFaults, findUnpinnedBases, pinBase } from './supply-chain.ts'
+
+const digest = `sha512-${'A'.repeat(86)}==`
+
+it('accepts digests, links, bundled packages and install scripts that are named', () => {
+  const packages = {
+    '': {},
+    'packages/dns': {},
+    'node_modules/@seamark/dns': { link: true, resolved: 'packages/dns' },
+    'node_modules/a': { integrity: digest, hasInstallScript: true },
+    'node_modules/a/node_modules/b': { inBundle: true },
+  }
+  expect(findLockFaults({ packages }, { a: false })).toEqual([])
+})
+
+it.each([
+  ['no digest', { 'node_modules/a': {} }, {}],
+  ['a weak digest', { 'node_modules/a': { integrity: 'sha1-abc' } }, {}],
+  ['an address', { 'node_modules/a': { integrity: digest, resolved: 'https://registry.example/a.tgz' } }, {}],
+  ['an install script that nobody judged', { 'node_modules/a': { integrity: digest, hasInstallScript: true } }, {}],
+  ['a judgement without a script', { 'node_modules/a': { integrity: digest } }, { a: true }],
+])('refuses %s in the lock file', (_, packages, allowed) => {
+  expect(findLockFaults({ packages }, allowed)).toEqual([expect.stringContaining('a')])
+})
+
+const role = (rule: string, kind = 'ClusterRole') => `
+kind: ${kind}
+metadata: { name: reader }
+rules: [${rule}]
+---
+kind: ClusterRoleBinding
+metadata: { name: reader }
+roleRef: { kind: ClusterRole, name: reader }
+`
+
+it.each([
+  ['a wildcard of verbs', role('{ apiGroups: [""], resources: [services], verbs: ["*"] }')],
+  ['a wildcard of groups', role('{ apiGroups: ["*"], resources: [services], verbs: [get] }')],
+  ['a wildcard of subresources', role('{ apiGroups: [""], resources: ["*/status"], verbs: [get] }')],
+  ['escalation', role('{ apiGroups: [rbac.authorization.k8s.io], resources: [roles], verbs: [escalate] }')],
+  ['Secrets of every namespace', role('{ apiGroups: [""], resources: [secrets], verbs: [list] }')],
+])('refuses %s in a role of an example', (_, text) => {
+  expect(findRoleFaults('role.yaml', text)).toEqual([expect.stringContaining('role.yaml: ClusterRole reader')])
+})
+
+it('accepts Secrets by name, in one namespace, and of a reader that is listed', () => {
+  expect(findRoleFaults('a', role('{ resources: [secrets], verbs: [get], resourceNames: [x] }'))).toEqual([])
+  expect(findRoleFaults('a', role('{ resources: [secrets], verbs: [get] }', 'Role'))).toEqual([])
+  expect(findRoleFaults('a', role('{ resources: [secrets], verbs: [get] }'), { reader: 'why' })).toEqual([])
+})
+
+it('pins every stage of the image to one digest, also again', () => {
+  const file = 'FROM docker.io/library/node:24-slim AS build\nRUN x\nFROM docker.io/library/node:24-slim\n'
+  const [first, second] = [`sha256:${'1'.repeat(64)}`, `sha256:${'2'.repeat(64)}`]
+  expect(findUnpinnedBases(file)).toHaveLength(2)
+  const pinned = pinBase(file, first)
+  expect(pinned).toContain(`FROM docker.io/library/node:24-slim@${first} AS build\n`)
+  expect(findUnpinnedBases(pinned)).toEqual([])
+  expect(pinBase(pinned, second)).toBe(pinned.replaceAll(first, second))
+})
+
+it('refuses to pin to what is no digest, and different images to one', () => {
+  expect(() => pinBase('FROM a\n', 'latest')).toThrow('latest is no digest')
+  expect(() => pinBase('FROM a\nFROM b\n', `sha256:${'1'.repeat(64)}`)).toThrow('a, b')
+})

@@ -1,0 +1,120 @@
+/**
+ * What a user who installs Seamark must be able to trust, checked from the files alone: the lock file, install scripts, the roles
+ * of the examples and the base of the image. Each function returns one line per fault.
+ */
+import { parseAllDocuments } from 'yaml'
+
+interface LockedPackage {
+  readonly link?: boolean
+  readonly inBundle?: boolean
+  readonly integrity?: string
+  readonly resolved?: string
+  readonly hasInstallScript?: boolean
+}
+
+export interface LockFile {
+  readonly packages: Readonly<Record<string, LockedPackage>>
+}
+
+/**
+ * Every package from a registry has a SHA-512 digest, none has an address of its own (a lock file that names one bypasses the
+ * registry), and each install script is allowed or refused by name in `allowScripts` of package.json.
+ */
+export function findLockFaults(lock: LockFile, allowScripts: Readonly<Record<string, boolean>>): string[] {
+  const installed = Object.entries(lock.packages).flatMap(([path, entry]) => {
+    const name = path.split('node_modules/').at(-1) ?? ''
+    return path.includes('node_modules/') && entry.link !== true ? [{ path, name, entry }] : []
+  })
+  const scripts = new Set(installed.filter(({ entry }) => entry.hasInstallScript === true).map(({ name }) => name))
+  return [
+    ...installed.flatMap(({ path, entry: { integrity, inBundle, resolved } }) => [
+      ...(inBundle === true || /^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? '')
+        ? []
+        : [`${path} has no SHA-512 digest`]),
+      ...(resolved === undefined ? [] : [`${path} is resolved to an address`]),
+    ]),
+    ...[...scripts]
+      .filter((name) => !Object.hasOwn(allowScripts, name))
+      .map((name) => `${name} has an install script that allowScripts does not name`),
+    ...Object.keys(allowScripts)
+      .filter((name) => !scripts.has(name))
+      .map((name) => `allowScripts names ${name}, which has no install script`),
+  ]
+}
+
+interface Rule {
+  readonly apiGroups?: readonly string[]
+  readonly resources?: readonly string[]
+  readonly verbs?: readonly string[]
+  readonly resourceNames?: readonly string[]
+}
+
+interface Manifest {
+  readonly kind?: string
+  readonly metadata?: { readonly name?: string }
+  readonly rules?: readonly Rule[]
+  readonly roleRef?: { readonly kind?: string; readonly name?: string }
+}
+
+/** With one of these an account gives itself every other right. */
+const SELF_GRANTING = ['escalate', 'bind', 'impersonate']
+const READS_ALL = ['get', 'list', 'watch', '*']
+
+/**
+ * A role of an example contains no wildcard and no verb with which its account could extend its rights, and no ClusterRole that
+ * is bound in every namespace reads Secrets, unless `secretReaders` has its name with the reason.
+ */
+export function findRoleFaults(
+  path: string,
+  text: string,
+  secretReaders: Readonly<Record<string, string>> = {},
+): string[] {
+  const manifests = parseAllDocuments(text).map((document) => (document.toJS() ?? {}) as Manifest)
+  const boundEverywhere = new Set(
+    manifests.filter(({ kind }) => kind === 'ClusterRoleBinding').map(({ roleRef }) => roleRef?.name ?? ''),
+  )
+  return manifests.flatMap(({ kind, metadata, rules = [] }) => {
+    if (kind !== 'ClusterRole' && kind !== 'Role') return []
+    const name = metadata?.name ?? ''
+    const isEverywhere = kind === 'ClusterRole' && boundEverywhere.has(name) && !Object.hasOwn(secretReaders, name)
+    return rules.flatMap((rule) => faultsOfRule(rule, isEverywhere)).map((fault) => `${path}: ${kind} ${name} ${fault}`)
+  })
+}
+
+function faultsOfRule(
+  { apiGroups = [], resources = [], verbs = [], resourceNames = [] }: Rule,
+  isEverywhere: boolean,
+): string[] {
+  const readsSecrets =
+    resources.includes('secrets') && resourceNames.length === 0 && verbs.some((verb) => READS_ALL.includes(verb))
+  return [
+    ...([...apiGroups, ...resources, ...verbs].some((each) => each.includes('*')) ? ['contains a wildcard'] : []),
+    ...verbs.filter((verb) => SELF_GRANTING.includes(verb)).map((verb) => `contains the verb ${verb}`),
+    ...(isEverywhere && readsSecrets ? ['reads the Secrets of every namespace'] : []),
+  ]
+}
+
+const BASE = /^(FROM\s+)(?<image>[^\s@]+)(?:@(?<digest>\S+))?/gm
+const DIGEST = /^sha256:[0-9a-f]{64}$/
+
+/** The Containerfile with each base image pinned to the digest; throws for what is no digest. */
+export function pinBase(containerfile: string, digest: string): string {
+  if (!DIGEST.test(digest)) throw new Error(`${digest} is no digest; it has the form sha256: and 64 hexadecimal digits`)
+  const images = new Set(basesOf(containerfile).map(({ image }) => image))
+  if (images.size !== 1) throw new Error(`one digest cannot pin ${images.size} base images: ${[...images].join(', ')}`)
+  return containerfile.replace(BASE, `$1$<image>@${digest}`)
+}
+
+/** The bases that a later build may find changed. */
+export function findUnpinnedBases(containerfile: string): string[] {
+  return basesOf(containerfile).flatMap(({ image, digest }) =>
+    DIGEST.test(digest) ? [] : [`base image ${image} is not pinned to a digest; run scripts/release.ts --base DIGEST`],
+  )
+}
+
+function basesOf(containerfile: string): { image: string; digest: string }[] {
+  return [...containerfile.matchAll(BASE)].map(({ groups }) => ({
+    image: groups?.['image'] ?? '',
+    digest: groups?.['digest'] ?? '',
+  }))
+}
