@@ -60,6 +60,8 @@ export interface Stage {
   readonly clock: VirtualClock
   /** Something goes wrong in this run: counts of requests are not what they were. */
   readonly isDisturbed: boolean
+  /** The objects as they are stored now. */
+  stored(): TestEnvironment
   /** Another cluster of the same server, with the same faults on its watches. */
   addCluster(name: string): void
   /** Virtual milliseconds since a controller last wrote. */

@@ -60,6 +60,7 @@ export async function simulate(scenario: Scenario, plans: readonly Plan[], seed:
     server,
     clock,
     isDisturbed: plans.length > 0,
+    stored: () => environmentOf(cluster),
     addCluster: (name) => layWatchFaults(server.addCluster(name), plans, events),
     quietMs: () => clock.now() - recorder.lastWriteMs(),
     recordWrite: (write) => recorder.record({ ...write, isByController: true }),
