@@ -70,7 +70,7 @@ export const worlds: fc.Arbitrary<World> = fc.record({
 })
 
 /** An address of its own for every object: the zone shows whose it answers. */
-export function addressOf(kind: Action['kind'], namespace: string, name: string): string {
+function addressOf(kind: Action['kind'], namespace: string, name: string): string {
   const tenantAt = TENANTS.findIndex((each) => each === namespace)
   return `192.0.2.${1 + tenantAt * 10 + (name === 'one' ? 0 : 1) + (kind === 'Ingress' ? 5 : 0)}`
 }
