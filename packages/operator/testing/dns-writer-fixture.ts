@@ -10,7 +10,7 @@ type WriterOptions = Parameters<typeof createDnsWriter>[0]
 
 export async function dnsWriterFixture(provider: Provider, more: Partial<WriterOptions> = {}) {
   const log = createLogger({ level: 'silent' })
-  const { publisher } = await createDnsWriter({
+  const { publisher, registry } = await createDnsWriter({
     identity: 'ring',
     defaults: BALANCE_DEFAULTS,
     providers: { staticTypes: [] },
@@ -27,7 +27,7 @@ export async function dnsWriterFixture(provider: Provider, more: Partial<WriterO
   })
   const { signal } = new AbortController()
   const context = { clock: systemClock, signal, log } as unknown as Parameters<typeof publisher.observe>[2]
-  return { publisher, context }
+  return { publisher, registry, context }
 }
 
 /** The load balancer `web/LABEL` of `LABEL.example.test`. */

@@ -22,7 +22,7 @@ async function installations(...labels: readonly (readonly string[])[]) {
       const notices: RecordNotice[] = []
       const present = new Set(own)
       const names = () => new Set([...present].map((label) => loadBalancerFixture(label).settings.recordName))
-      const { publisher, context } = await dnsWriterFixture(provider, {
+      const { publisher, registry, context } = await dnsWriterFixture(provider, {
         clock,
         claimedNames: async () => names(),
         knownNames: names,
@@ -50,6 +50,11 @@ async function installations(...labels: readonly (readonly string[])[]) {
           return publisher.publish(request, context)
         },
         sweep: async () => publisher.sweep('servers', context.signal),
+        /** The DNSProvider is being deleted. */
+        async deleteProvider() {
+          const [registered] = registry.providers
+          return registered !== undefined && (await publisher.removeAll(registered, context.signal))
+        },
       }
     }),
   )
@@ -124,6 +129,16 @@ describe('two installations with one identity on one zone', () => {
         loadBalancer: 'web/shop',
         message: expect.stringMatching(/^record deleted: shop.example.test A 192.0.2.1: AllUnhealthy: /),
       },
+    ])
+  })
+
+  it('report the records that go with a deleted DNSProvider, with the reason', async () => {
+    const { one, addresses } = await installations(['shop'], [])
+    await one.publish('shop', '192.0.2.1')
+    expect(await one.deleteProvider()).toBe(true)
+    expect(addresses()).toEqual([])
+    expect(one.notices.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^record deleted: shop.example.test A 192.0.2.1: ProviderDeleted: /),
     ])
   })
 })
