@@ -21,7 +21,7 @@ import {
   MAX_SERVER_BODY_BYTES,
 } from '../../packages/apiserver/src/http/request-body.ts'
 import { MAX_COPY_BYTES, MAX_OPERATIONS } from '../../packages/apiserver/src/patch/json-patch.ts'
-import { MAX_PROGRAM } from '../../packages/apiserver/src/regexp/program.ts'
+import { MAX_PROGRAM } from '../../packages/regexp/src/program.ts'
 import { MAX_OBJECT_BYTES } from '../../packages/apiserver/src/store/collection.ts'
 import { HISTORY_BYTES, HISTORY_LIMIT, HISTORY_MS } from '../../packages/apiserver/src/store/history.ts'
 import { RECENT_BYTES, STORE_BYTES } from '../../packages/apiserver/src/store/store.ts'

@@ -2,6 +2,7 @@
 import type { Duplex } from 'node:stream'
 import { matchKey } from '../ir/route-order.ts'
 import type { Listener, Route } from '../ir/model.ts'
+import { StepsExceeded } from '../ir/regex.ts'
 import {
   answer,
   readExchange,
@@ -21,6 +22,8 @@ export interface HandlerDeps extends ForwardDeps {
   /** Of the listener that took the connection. */
   readonly table: () => ListenerTable
   readonly rateLimits: RateLimits
+  /** The regular expressions of a route took more steps than a request has; the request is answered with 500. */
+  readonly onRegexExceeded?: (route: Route) => void
 }
 
 export function handleRequest(
@@ -50,7 +53,14 @@ export function handleRequest(
       'local_rate_limited',
       Object.fromEntries(limited.headers.map((each) => [each.name, octetsOf(each.value)])),
     )
-  const cors = route.cors === undefined ? undefined : applyCors(route.cors, facts)
+  let cors: ReturnType<typeof applyCors> | undefined
+  try {
+    cors = route.cors === undefined ? undefined : applyCors(route.cors, facts)
+  } catch (error) {
+    if (!(error instanceof StepsExceeded)) throw error
+    deps.onRegexExceeded?.(route)
+    return answer(response, 500)
+  }
   if (cors?.isPreflight === true) return answer(response, 200, '', cors.headers)
   const { action } = route
   switch (action.kind) {
@@ -98,7 +108,7 @@ export function handleUpgrade(
 }
 
 function findRoute(
-  { table }: HandlerDeps,
+  { table, onRegexExceeded }: HandlerDeps,
   protocol: Listener['protocol'],
   { request, facts }: Exchange,
 ): { host: HostTable; route: Route } | number {
@@ -112,7 +122,10 @@ function findRoute(
     if (isOther || facts.authority.split(':', 1)[0]?.endsWith('.') === true) return 421
   }
   const route = host?.find(facts)
-  return host === undefined || route === undefined ? 404 : { host, route }
+  if (host === undefined || route === undefined) return 404
+  if (!('kind' in route)) return { host, route }
+  onRegexExceeded?.(route.route)
+  return 500
 }
 
 function sharesConnections(a: HostTable, b: HostTable | undefined): boolean {
