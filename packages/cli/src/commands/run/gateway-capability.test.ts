@@ -36,6 +36,7 @@ it('ports of Gateways have the addresses of gateway.listenerAddresses, the other
   const stopping = new AbortController()
   const running = runGateway(
     {
+      grants: [],
       config,
       cluster,
       mode: 'enforce',
