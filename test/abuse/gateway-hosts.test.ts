@@ -22,16 +22,19 @@ const base64 = (text: string) => Buffer.from(text).toString('base64')
 const backend = { service: { name: 'web', port: { number: 80 } } }
 
 async function addService(): Promise<void> {
-  const spec = { ports: [{ name: 'http', port: 80, protocol: 'TCP' }] }
-  await gateway.client.create(Service, { metadata: { namespace: 'tenant', name: 'web' }, spec } as Service)
+  const spec = { ports: [{ name: 'http', port: 80, protocol: 'TCP' as const }] }
+  await gateway.client.create(Service, { metadata: { namespace: 'tenant', name: 'web' }, spec })
 }
 
 async function addIngress(name: string, host: string | undefined, path: string, spec: object = {}): Promise<void> {
-  const rule = { ...(host !== undefined && { host }), http: { paths: [{ path, pathType: 'Prefix', backend }] } }
+  const rule = {
+    ...(host !== undefined && { host }),
+    http: { paths: [{ path, pathType: 'Prefix' as const, backend }] },
+  }
   await gateway.client.create(Ingress, {
     metadata: { namespace: 'tenant', name },
     spec: { rules: [rule], ...spec },
-  } as Ingress)
+  })
 }
 
 const reasons = async () => (await gateway.client.list(Event)).items.map(({ reason }) => reason)
@@ -56,7 +59,7 @@ it('an Ingress with TLS for the host neither replaces its certificate nor switch
   await addIngress('first', 'victim.test', '/login', { tls: [{ hosts: ['victim.test'], secretName: 'cert' }] })
   const tls = { secretName: 'cert', clientValidation: { caSecret: 'cert' } }
   const spec = { virtualhost: { fqdn: 'victim.test', tls }, routes: [{ directResponsePolicy: { statusCode: 200 } }] }
-  await gateway.client.create(HTTPProxy, { metadata: { namespace: 'victim', name: 'site' }, spec } as HTTPProxy)
+  await gateway.client.create(HTTPProxy, { metadata: { namespace: 'victim', name: 'site' }, spec })
   const without = { host: 'victim.test', tls: { ca: authority.certPem } }
   const victim = { host: 'victim.test', tls: { ca: authority.certPem, cert: client.certPem, key: client.keyPem } }
   await gateway.attack('Ingresses with TLS for the host', victim, async () => {
@@ -89,7 +92,7 @@ grants:
   await gateway.client.create(HTTPProxy, {
     metadata: { namespace: 'victim', name: 'site' },
     spec: root('victim.test'),
-  } as HTTPProxy)
+  })
   const login = { host: 'victim.test', path: '/login' }
   await gateway.attack('Ingresses, default backends and HTTPProxies for the host', login, async () => {
     for (let round = 0; round < ROUNDS; round++) {
@@ -99,12 +102,12 @@ grants:
       await gateway.client.create(HTTPProxy, {
         metadata: { namespace: 'tenant', name: `site${round}` },
         spec: root('victim.test'),
-      } as HTTPProxy)
+      })
     }
     await gateway.client.create(HTTPProxy, {
       metadata: { namespace: 'tenant', name: 'own' },
       spec: root('tenant.test'),
-    } as HTTPProxy)
+    })
     await expect.poll(async () => gateway.status({ host: 'tenant.test' }), waiting).toBe(200)
     await expect.poll(reasons, waiting).toContain('NameNotGranted')
   })

@@ -24,14 +24,14 @@ const QUIET_REQUESTS = 300
 const ADDED_MS = 250
 const TIMEOUT_MS = 60_000
 
-export interface Ask {
+interface Ask {
   readonly host: string
   readonly path?: string
   /** Over TLS. */
   readonly tls?: { readonly ca: string; readonly cert?: string; readonly key?: string }
 }
 
-export interface Watched {
+interface Watched {
   readonly requests: number
   /** Milliseconds. */
   readonly p99: number
@@ -72,8 +72,7 @@ export async function startAttackedGateway(config?: string): Promise<AttackedGat
   await writeFile(kubeconfig, text, { mode: 0o600 })
   await writeFile(settings, config ?? '')
   const cluster = connect(configFromText(text), { fieldManager: 'test' })
-  for (const definition of playgroundCrds())
-    await cluster.client.create(CustomResourceDefinition, definition as CustomResourceDefinition)
+  for (const definition of playgroundCrds()) await cluster.client.create(CustomResourceDefinition, definition)
   for (const name of ['victim', 'tenant', 'seamark']) await cluster.client.create(Namespace, { metadata: { name } })
   const metrics = `127.0.0.1:${await freePort()}`
   const common = ['--kubeconfig', kubeconfig, '-n', 'seamark']
@@ -138,7 +137,7 @@ export async function startAttackedGateway(config?: string): Promise<AttackedGat
       await attacking
       const show = ({ requests, p99, max }: Watched) =>
         `p99 ${p99.toFixed(1)} ms, longest ${max.toFixed(1)} ms of ${requests}`
-      console.log(`${title}: without ${show(quiet)}; with ${show(attacked)}`)
+      process.stdout.write(`${title}: without ${show(quiet)}; with ${show(attacked)}\n`)
       const failures = [...quiet.failures, ...attacked.failures]
       if (failures.length > 0) throw new Error(`requests of the victim failed: ${failures.slice(0, 10).join(', ')}`)
       if (attacked.max > quiet.max + ADDED_MS)

@@ -28,7 +28,7 @@ async function each(count: number, run: (index: number) => Promise<unknown>): Pr
 }
 
 async function addObjects(client: Client): Promise<void> {
-  for (const definition of playgroundCrds()) await client.create(CustomResourceDefinition, definition as never)
+  for (const definition of playgroundCrds()) await client.create(CustomResourceDefinition, definition)
   await client.create(Namespace, { metadata: { name: 'seamark' } })
   await each(200, async (index) => client.create(Namespace, { metadata: { name: `team-${index}` } }))
   await each(OBJECTS, async (index) => {
@@ -36,7 +36,7 @@ async function addObjects(client: Client): Promise<void> {
     await client.create(Service, {
       metadata: { namespace, name: `svc-${index}` },
       spec: { ports: [{ name: 'http', port: 80, protocol: 'TCP' }] },
-    } as Service)
+    })
     await client.create(HTTPProxy, {
       metadata: { namespace, name: `proxy-${index}` },
       spec: {
@@ -46,7 +46,7 @@ async function addObjects(client: Client): Promise<void> {
           { conditions: [{ prefix: '/api' }], services: [{ name: `svc-${index}`, port: 80 }] },
         ],
       },
-    } as HTTPProxy)
+    })
   })
 }
 

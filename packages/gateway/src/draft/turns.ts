@@ -2,8 +2,6 @@
  * Work in parts: a generator yields between them, and whoever runs it decides whether other work gets a turn. A part takes about
  * a millisecond at most.
  */
-import { setImmediate } from 'node:timers/promises'
-
 export type Parts<T> = Generator<undefined, T>
 
 /** A turn of the event loop without a break; requests wait for so long at most, and the end of a part. */
@@ -24,7 +22,7 @@ export async function runInTurns<T>(parts: Parts<T>, nowMs: () => number = () =>
     const { done, value } = parts.next()
     if (done === true) return value
     if (nowMs() - begun < TURN_MS) continue
-    await setImmediate()
+    await new Promise<void>((resolve) => void setImmediate(resolve))
     begun = nowMs()
   }
 }

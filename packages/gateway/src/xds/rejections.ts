@@ -4,7 +4,7 @@
  */
 import type { Build } from '../build/build.ts'
 import type { Finding } from '../draft/draft.ts'
-import { condition, withCondition, type StatusIntent } from '../draft/status-intent.ts'
+import { condition, withCondition } from '../draft/status-intent.ts'
 import type { Origin } from '../ir/model.ts'
 import type { ResourceType } from './resource.ts'
 

@@ -1,5 +1,5 @@
 /** How much one object and one namespace may take: counted before anything is made. */
-import { httpProxy, objectsOf, rootProxy, service } from '@seamark/gateway/testing'
+import { httpProxy, objectsOf, rootProxy, service } from '../../../testing/index.ts'
 import type { Obj } from '@seamark/kube/object'
 import { expect, it } from 'vitest'
 import { build } from '../../build/build.ts'
@@ -18,8 +18,8 @@ function built(...objects: Obj[]) {
   const [http] = ir.listeners
   const reasonsOf = (key: string) => {
     const status = statuses.find((each) => each.kind === 'HTTPProxy' && each.key === key)?.status
-    const [valid] = status?.['conditions'] as [{ errors?: { reason: string }[] }]
-    return (valid.errors ?? []).map(({ reason }) => reason)
+    const conditions = (status?.['conditions'] ?? []) as { errors?: { reason: string }[] }[]
+    return (conditions[0]?.errors ?? []).map(({ reason }) => reason)
   }
   return { hosts: new Map(http?.hosts.map(({ host, routes: list }) => [host, list.length])), reasonsOf }
 }
