@@ -35,9 +35,9 @@ export class Steps {
 }
 
 /** Steps for a character of a pattern that is parsed, an instruction that is compiled, and one that is visited. */
-const PARSE_STEPS = 10
+const PARSE_STEPS = 5
 const COMPILE_STEPS = 10
-const VISIT_STEPS = 10
+const VISIT_STEPS = 40
 
 export class FullMatcher {
   readonly #pattern: string

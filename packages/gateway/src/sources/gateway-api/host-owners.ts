@@ -43,6 +43,8 @@ export class HostOwners {
       if (other !== undefined && other.host !== own.host && covers(own.host, other.host)) return other
     }
     for (const pattern of patternsOf(host)) {
+      // A route without a hostname is for what nobody declares.
+      if (pattern === '*' && host !== '*') continue
       const other = declared?.get(pattern)
       if (other !== undefined && other.order < own.order && other.gateway !== own.gateway) return other
     }
