@@ -1,6 +1,6 @@
 /**
- * Which listener of a port owns a host, over all Gateways: the one with the more specific hostname, whatever routes it has; of
- * several with one hostname the oldest that has a route for the host. What belongs to another listener is not served.
+ * Which listener of a port owns a host, over all Gateways: the one with the more specific hostname, whatever routes it
+ * has within its own Gateway, and where it has a route for the host among several; of several with one hostname the oldest that has one. What belongs to another listener is not served.
  */
 import { findGrantFault } from '@seamark/dialects'
 import type { BuildSettings } from '../../draft/input.ts'
@@ -37,18 +37,28 @@ export class HostOwners {
   /** The listener that a host of a listener belongs to, if it is another one. */
   otherOwner(own: ServedListener, host: string): ServedListener | undefined {
     const byHost = this.#listeners.get(own.id)
-    const declared = this.#declared.get(`${own.id} ${own.host}`)
     for (const pattern of patternsOf(host)) {
       const other = byHost?.get(pattern)
-      if (other !== undefined && other.host !== own.host && covers(own.host, other.host)) return other
+      if (other === undefined || other.host === own.host || !covers(own.host, other.host)) continue
+      if (other.gateway === own.gateway) return other
+      // A listener of another Gateway that nobody uses for the host does not take it off the air.
+      const user = this.#declarer(own.id, other.host, host)
+      if (user !== undefined && user.gateway !== own.gateway) return user
     }
+    const older = this.#declarer(own.id, own.host, host)
+    return older !== undefined && older.order < own.order && older.gateway !== own.gateway ? older : undefined
+  }
+
+  /** The oldest listener with this hostname that has a route for the host. */
+  #declarer(id: ListenerId, hostname: string, host: string): ServedListener | undefined {
+    const declared = this.#declared.get(`${id} ${hostname}`)
+    let oldest: ServedListener | undefined
     for (const pattern of patternsOf(host)) {
       // A route without a hostname is for what nobody declares.
-      if (pattern === '*' && host !== '*') continue
-      const other = declared?.get(pattern)
-      if (other !== undefined && other.order < own.order && other.gateway !== own.gateway) return other
+      const found = pattern === '*' && host !== '*' ? undefined : declared?.get(pattern)
+      if (found !== undefined && (oldest === undefined || found.order < oldest.order)) oldest = found
     }
-    return undefined
+    return oldest
   }
 
   /** Whether names of the listener that have no route are its own, to be answered with 404 and its certificate. */
