@@ -45,8 +45,6 @@ const { outputFiles, metafile } = await build({
     js: [
       "import { createRequire as seamarkRequire } from 'node:module'; const require = seamarkRequire(import.meta.url);",
       "const seamarkNative = import.meta.dirname.replace(/[\\\\/]chunks$/, '') + '/native';",
-      // RE2 reads its WebAssembly file beside itself.
-      'const __dirname = import.meta.dirname;',
     ].join(''),
   },
   plugins: [nativeLibraries],
@@ -78,9 +76,8 @@ cpSync(join(root, 'examples'), join(outdir, 'examples'), { recursive: true })
 
 const entry = join(outdir, 'seamark.mjs')
 const chunks = join(outdir, 'chunks')
-const current = new Set(['re2.wasm'])
+const current = new Set()
 mkdirSync(chunks, { recursive: true })
-cpSync(join(root, 'node_modules/re2-wasm/build/wasm/re2.wasm'), join(chunks, 're2.wasm'))
 for (const file of outputFiles.toSorted((a, b) => Number(a.path === entry) - Number(b.path === entry))) {
   current.add(basename(file.path))
   // The name of a chunk is a hash of its content.

@@ -9,10 +9,11 @@ import { dirname, join, relative } from 'node:path/posix'
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   dns: [],
   kube: [],
-  apiserver: ['kube/object', 'kube/certificates', 'kube/private-file'],
+  regexp: [],
+  apiserver: ['kube/object', 'kube/certificates', 'kube/private-file', 'regexp'],
   dialects: ['kube/object'],
   operator: ['kube', 'dns', 'dialects'],
-  gateway: ['kube', 'dialects'],
+  gateway: ['kube', 'dialects', 'regexp'],
 }
 /** What tests import in addition. */
 const TEST_HELPERS = /^(kit|kube\/testing)(\/|$)/
@@ -59,14 +60,24 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
   },
   'packages/apiserver/src': {
     layers: [
-      { together: 'builtin cel codec exchange openapi protobuf regexp resource schema store table validation' },
+      { together: 'builtin cel codec exchange openapi protobuf resource schema store table validation' },
       'apply patch',
       { together: 'admission auth controllers crd handlers strategies' },
       'http bootstrap.ts',
       'data',
       'cluster.ts',
     ],
-    only: { apply: 'codec schema', patch: 'codec schema', table: 'codec', regexp: '' },
+    only: { apply: 'codec schema', patch: 'codec schema', table: 'codec' },
+  },
+  'packages/regexp/src': {
+    layers: [
+      'escape.ts',
+      'char-class.ts',
+      'syntax.ts',
+      'program.ts',
+      'automaton.ts finder.ts',
+      'matcher.ts full-matcher.ts',
+    ],
   },
   'packages/gateway/src': {
     layers: ['ir convert', 'draft', 'sources', 'build', 'proxy xds', 'envoy', 'controller', 'explain'],

@@ -21,12 +21,20 @@ import {
   MAX_SERVER_BODY_BYTES,
 } from '../../packages/apiserver/src/http/request-body.ts'
 import { MAX_COPY_BYTES, MAX_OPERATIONS } from '../../packages/apiserver/src/patch/json-patch.ts'
-import { MAX_PROGRAM } from '../../packages/apiserver/src/regexp/program.ts'
+import { MAX_PROGRAM } from '../../packages/regexp/src/program.ts'
 import { MAX_OBJECT_BYTES } from '../../packages/apiserver/src/store/collection.ts'
 import { HISTORY_BYTES, HISTORY_LIMIT, HISTORY_MS } from '../../packages/apiserver/src/store/history.ts'
 import { RECENT_BYTES, STORE_BYTES } from '../../packages/apiserver/src/store/store.ts'
 import { MAX_UDP_SIZE } from '../../packages/dns/src/server/answer.ts'
 import { MAX_MESSAGE } from '../../packages/dns/src/wire/message.ts'
+import {
+  MAX_INCLUDES,
+  MAX_PATTERNS_OF_NAMESPACE,
+  MAX_PATTERNS_OF_OBJECT,
+  MAX_ROUTES_OF_NAMESPACE,
+  MAX_ROUTES_OF_ROOT,
+} from '../../packages/gateway/src/draft/limits.ts'
+import { MAX_SIZE, MAX_STEPS as MAX_REQUEST_STEPS } from '../../packages/gateway/src/ir/regex.ts'
 import { MAX_REQUESTED_WAIT_MS } from '../../packages/kube/src/requested-wait.ts'
 import { MAX_BODIES, MAX_BODY } from '../../packages/operator/src/providers/webhook/webhook-server.ts'
 import { MAX_HELD } from '../../packages/operator/src/records/plan/held-set.ts'
@@ -46,6 +54,7 @@ const END = '<!-- End of the generated table. -->'
 type Row = readonly [where: string, what: string, limit: string, beyond: string]
 
 const API = 'API server'
+const GATEWAY = 'gateway'
 const OVER_LIMIT = 'EndpointLimitExceeded; published records stay (setting)'
 const CUT_OFF = 'ClusterOverLimit; published records stay'
 
@@ -72,6 +81,23 @@ const ROWS: readonly Row[] = [
   [API, 'steps of all rules of an object', count(MAX_STEPS), '422'],
   [API, 'characters of a duration in a rule', count(MAX_DURATION_LENGTH), '422'],
   [API, 'instructions of a regular expression', count(MAX_PROGRAM), 'the expression is refused'],
+  [
+    GATEWAY,
+    'routes of an object, includes and hosts of a route included',
+    count(MAX_ROUTES_OF_ROOT),
+    'it is not served',
+  ],
+  [GATEWAY, 'routes of a namespace', count(MAX_ROUTES_OF_NAMESPACE), 'the youngest objects are not served'],
+  [GATEWAY, 'includes that a root follows', count(MAX_INCLUDES), 'it is not served'],
+  [GATEWAY, 'regular expressions of an object', count(MAX_PATTERNS_OF_OBJECT), 'it is not served'],
+  [
+    GATEWAY,
+    'regular expressions of a namespace',
+    count(MAX_PATTERNS_OF_NAMESPACE),
+    'the youngest objects are not served',
+  ],
+  [GATEWAY, 'instructions of a regular expression', count(MAX_SIZE), 'it is refused'],
+  [GATEWAY, 'steps of the regular expressions of a request', count(MAX_REQUEST_STEPS), '500'],
   ['Manager', 'wait that a server asks for (Retry-After)', time(MAX_REQUESTED_WAIT_MS), 'capped'],
   ['Manager', 'nodes of a member cluster', count(NODE_CACHE_LIMITS.maxObjects ?? Infinity), CUT_OFF],
   ['Manager', 'bytes of a node', bytes(NODE_CACHE_LIMITS.maxObjectBytes ?? Infinity), CUT_OFF],

@@ -1,4 +1,5 @@
 /** docs/metrics.md: every series the manager serves, from the registrations themselves. */
+import { createGatewayMetrics } from '../../packages/gateway/src/controller/gateway-metrics.ts'
 import { createMetrics, type Metrics } from '../../packages/kube/src/metrics.ts'
 import { createBalanceMetrics } from '../../packages/operator/src/balance/report/balance-metrics.ts'
 import { createProductMetrics } from '../../packages/operator/src/metrics.ts'
@@ -19,6 +20,7 @@ export interface MetricDescription {
 export function listMetrics(): MetricDescription[] {
   const { registry } = createMetrics({ clientHistograms: true })
   createBalanceMetrics(registry)
+  createGatewayMetrics(registry)
   const product = createProductMetrics(registry)
   product.held(() => 0)
   product.leavesHeld(() => 0)

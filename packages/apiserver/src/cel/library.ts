@@ -4,8 +4,8 @@
  * Values of extension types (URL, IP, …) are small classes registered with the engine.
  */
 import type { Environment } from '@marcbachmann/cel-js'
-import type { Span } from '../regexp/finder.ts'
-import { Matcher, findMatcher } from '../regexp/matcher.ts'
+import type { Span } from '@seamark/regexp'
+import { Matcher, findMatcher } from '@seamark/regexp'
 import { spend } from './budget.ts'
 import { payCall, payOperator } from './cost.ts'
 import { registerFormats } from './format-library.ts'

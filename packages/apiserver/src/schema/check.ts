@@ -7,7 +7,7 @@
  * compiled on first use: large schemas cost only what objects use, and recursive ones terminate.
  */
 import { jsonEqual } from '../codec/json-equal.ts'
-import { Matcher, findMatcher } from '../regexp/matcher.ts'
+import { Matcher, findMatcher } from '@seamark/regexp'
 import { findFormat } from './formats.ts'
 import type { Schema } from './model.ts'
 

@@ -5,7 +5,7 @@
  * not reported.
  */
 import { jsonEqual } from '../codec/json-equal.ts'
-import { Matcher, findMatcher } from '../regexp/matcher.ts'
+import { Matcher, findMatcher } from '@seamark/regexp'
 import { enumAllows, hasDuplicates, isMultiple, isOutOfRange, runeCount } from './check.ts'
 import { invalid, notSupported, required, tooLong, tooMany, typeInvalid } from './field-error.ts'
 import { findFormat } from './formats.ts'

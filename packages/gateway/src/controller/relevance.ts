@@ -1,16 +1,20 @@
 /** Which changes of objects need another build: those that can change its result. */
 import { anyOf, annotationsChanged, labelsChanged, specChanged, type Predicate } from '@seamark/kube'
 import { keyOf, type Immutable, type Kind, type Obj } from '@seamark/kube/object'
-import { refOf, type Refs } from '../draft/input.ts'
+import { refOf } from '../draft/input.ts'
 
 type Change = Parameters<Predicate<Obj>>[0]
 
 /** Changes of status and of managed fields alone are left out. */
 export const routeChanged: Predicate<Obj> = anyOf(specChanged, annotationsChanged)
 
-/** The last build looked for this object, whether it found it or not. */
-export function whenReferenced<T extends Obj>(kind: Kind<T>, refs: () => Refs, changed: Predicate<T>): Predicate<T> {
-  return (change) => refs().has(refOf(kind, keyOf(change.object))) && changed(change)
+/** A build looked for this object, whether it found it or not. */
+export function whenReferenced<T extends Obj>(
+  kind: Kind<T>,
+  isReferenced: (ref: string) => boolean,
+  changed: Predicate<T>,
+): Predicate<T> {
+  return (change) => isReferenced(refOf(kind, keyOf(change.object))) && changed(change)
 }
 
 /** Compares a part of the object by content; resourceVersion moves also without a change that matters. */

@@ -32,9 +32,10 @@ import {
 } from '@seamark/kube/gateway-api'
 import { keyOf, type Immutable, type Key, type Kind, type Obj } from '@seamark/kube/object'
 import type { Endpoint } from '../ir/endpoint.ts'
-import { build, type Build } from '../build/build.ts'
-import type { BuildSettings, Refs } from '../draft/input.ts'
+import { buildParts, type Build } from '../build/build.ts'
+import type { BuildSettings, Objects, Refs } from '../draft/input.ts'
 import { certificatesBySecret } from '../draft/secrets.ts'
+import { runInTurns } from '../draft/turns.ts'
 import { envoyDataPlane, type EnvoyDataPlaneOptions } from '../envoy/data-plane.ts'
 import type { ListenAddresses, PortFaults, ProxyAddresses } from '../ir/listen-addresses.ts'
 import { withRejections, type Rejection } from '../xds/rejections.ts'
@@ -42,7 +43,9 @@ import { builtInDataPlane } from '../proxy/data-plane.ts'
 import { GlobalIngress } from '../sources/global-ingress.ts'
 import { EndpointTable, serviceOf } from './endpoints.ts'
 import { namespaceLabelsChanged, partChanged, routeChanged, whenReferenced } from './relevance.ts'
+import { createGatewayMetrics } from './gateway-metrics.ts'
 import { rejectedPorts, withPortFaults } from './port-faults.ts'
+import { RegexFaults } from './regex-faults.ts'
 import { StatusBoard } from './status-board.ts'
 import { addStatusWriter, type Pause } from './status-writer.ts'
 
@@ -89,9 +92,11 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
   let current: Build | undefined
   let rejections: readonly Rejection[] = []
   let portFaults: PortFaults = new Map()
+  const regexFaults = new RegexFaults()
+  const metrics = createGatewayMetrics(mgr.metrics.registry)
   const publishStatuses = (): void => {
     if (current === undefined) return
-    const { statuses, findings } = withRejections(current, rejections)
+    const { statuses, findings } = regexFaults.report(withRejections(current, rejections))
     const faults = options.envoy === undefined ? portFaults : rejectedPorts(current.ir, rejections)
     board.publish(withPortFaults(statuses, current.ports, faults), findings)
   }
@@ -101,6 +106,10 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
           ...addresses,
           endpoints,
           isRefused,
+          onRegexExceeded(route) {
+            metrics.regexExceeded()
+            if (regexFaults.add(route)) publishStatuses()
+          },
           onPortFaults(faults) {
             for (const [listener, fault] of faults)
               if (portFaults.get(listener) !== fault) mgr.log.warn({ listener, fault }, 'a port cannot be bound')
@@ -123,6 +132,9 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
     return service === undefined ? [] : [service]
   })
   let refs: Refs = new Set()
+  /** Of the build that runs: a change of what it has read must lead to another one. */
+  let newRefs: Refs = refs
+  const isReferenced = (ref: string) => refs.has(ref) || newRefs.has(ref)
   let markReady: () => void = () => undefined
   const firstBuild = new Promise<void>((resolve) => (markReady = resolve))
 
@@ -134,20 +146,21 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
   mgr.cache(ConfigMap, { projection: trimConfigMap })
   mgr.aggregator(
     'gateway',
-    { kinds: watchedKinds(settings.mode, () => refs), debounce: DEBOUNCE, leader: false },
-    (cache) => {
+    { kinds: watchedKinds(settings.mode, isReferenced), debounce: DEBOUNCE, leader: false },
+    async (cache) => {
       const served = certificatesBySecret(current?.ir.certificates ?? [])
-      return build(
-        {
-          get: (kind, key) => cache.get(kind, key),
-          list: (kind) => cache.list(kind),
-          served: (secret) => served.get(secret),
-        },
-        settings,
-      )
+      const objects: Objects = {
+        get: (kind, key) => cache.get(kind, key),
+        list: (kind) => cache.list(kind),
+        served: (secret) => served.get(secret),
+      }
+      const read = new Set<string>()
+      newRefs = read
+      return runInTurns(buildParts(objects, settings, read))
     },
     async (built, context) => {
       refs = built.refs
+      regexFaults.retain(built.ir)
       const names = built.ir.clusters.flatMap(({ upstream }) => (upstream.kind === 'endpoints' ? [upstream.name] : []))
       table.setNames(names, (service) => context.by(slicesOf, service))
       dataPlane.apply(built.ir)
@@ -189,19 +202,19 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
   })
 }
 
-function watchedKinds(mode: BuildSettings['mode'], refs: () => Refs) {
+function watchedKinds(mode: BuildSettings['mode'], isReferenced: (ref: string) => boolean) {
   const optional = <T extends Obj>(kind: Kind<T>) => watching(kind, { optional: true, when: routeChanged })
   const secrets = watching(Secret, {
     when: whenReferenced(
       Secret,
-      refs,
+      isReferenced,
       partChanged(({ data, type }) => [data, type]),
     ),
   })
   if (mode === 'global')
     return [
       watching(GlobalIngress, { optional: true, when: partChanged(({ spec, status }) => [spec, status?.leaves]) }),
-      watching(Ingress, { when: whenReferenced(Ingress, refs, routeChanged) }),
+      watching(Ingress, { when: whenReferenced(Ingress, isReferenced, routeChanged) }),
       optional(TLSCertificateDelegation),
       secrets,
       watching(EndpointSlice, { when: () => false }),
@@ -220,7 +233,7 @@ function watchedKinds(mode: BuildSettings['mode'], refs: () => Refs) {
     watching(Service, {
       when: whenReferenced(
         Service,
-        refs,
+        isReferenced,
         partChanged(({ spec, metadata }) => [spec, metadata.annotations]),
       ),
     }),
@@ -228,11 +241,11 @@ function watchedKinds(mode: BuildSettings['mode'], refs: () => Refs) {
     watching(ConfigMap, {
       when: whenReferenced(
         ConfigMap,
-        refs,
+        isReferenced,
         partChanged(({ data }) => data),
       ),
     }),
-    watching(Namespace, { when: whenReferenced(Namespace, refs, namespaceLabelsChanged) }),
+    watching(Namespace, { when: whenReferenced(Namespace, isReferenced, namespaceLabelsChanged) }),
     // Waited for before the first build; their changes are followed by `gateway-endpoints`.
     watching(EndpointSlice, { when: () => false }),
   ]

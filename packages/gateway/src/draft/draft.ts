@@ -3,7 +3,6 @@
  * API: a later kind replaces an equal match of an earlier one, and within a kind the first one added stays. Whoever loses a
  * match is reported.
  */
-import { keyOf, type Immutable, type Obj } from '@seamark/kube/object'
 import type {
   Certificate,
   Cluster,
@@ -16,6 +15,9 @@ import type {
   TlsTermination,
   VirtualHost,
 } from '../ir/model.ts'
+import { rankOf } from './origin.ts'
+import { settleTls, type TlsClaim } from './tls-claims.ts'
+import { sortInParts, type Parts } from './turns.ts'
 import { parseListenerId, type ListenerId } from '../ir/listen-addresses.ts'
 import { compareRoutes, compareTexts, matchKey } from '../ir/route-order.ts'
 
@@ -28,13 +30,21 @@ export interface Finding {
 
 interface HostDraft {
   readonly routes: Map<string, Route>
+  /** In the order in which they were made. */
+  readonly claims: TlsClaim[]
+  /** Decided by `settle`. */
   tls?: TlsTermination
   group?: string
   tcp?: TcpForwarding
+  /** Who the forwarding comes from. */
+  tcpOrigin?: Origin
   /** Served without routes: every request is answered with 404. */
   isReserved?: boolean
   rateLimit?: RateLimit
 }
+
+/** Hosts in one part of the work. */
+const PART = 50
 
 export interface RouteConflict {
   readonly host: string
@@ -42,8 +52,15 @@ export interface RouteConflict {
   readonly loser: Route
 }
 
+/** A termination, client validation or passthrough that another object decides. */
+export interface TlsConflict {
+  readonly loser: Origin
+  readonly message: string
+}
+
 export class Draft {
   readonly conflicts: RouteConflict[] = []
+  readonly tlsConflicts: TlsConflict[] = []
   readonly findings: Finding[] = []
   readonly #clusters = new Map<string, Cluster>()
   readonly #certificates = new Map<string, Certificate>()
@@ -83,20 +100,19 @@ export class Draft {
   }
 
   /**
-   * The first termination of a host stays; returns false if another one exists.
+   * Asks for a termination of TLS; `settle` decides among all of the host.
    * @param group hosts that share connections
    */
-  setTls(host: string, tls: TlsTermination, group?: string, listener: ListenerId = 'https'): boolean {
-    const draft = this.#host(listener, host)
-    if (draft.tls !== undefined) return JSON.stringify(draft.tls) === JSON.stringify(tls)
-    draft.tls = tls
-    if (group !== undefined) draft.group = group
-    return true
-  }
-
-  /** As `setTls`; another termination of the host is reported by `conflict`. */
-  claimTls(host: string, tls: TlsTermination, conflict?: Finding): void {
-    if (!this.setTls(host, tls) && conflict !== undefined) this.report(conflict)
+  claimTls(
+    host: string,
+    tls: TlsTermination,
+    origin: Origin,
+    { group, listener = 'https' }: { readonly group?: string; readonly listener?: ListenerId } = {},
+  ): void {
+    const { claims } = this.#host(listener, host)
+    // A Gateway claims once for each of its routes.
+    if (claims.some((each) => each.tls === tls && each.group === group)) return
+    claims.push({ tls, origin, ...(group !== undefined && { group }) })
   }
 
   report(finding: Finding): void {
@@ -104,10 +120,11 @@ export class Draft {
   }
 
   /** The first forwarding of a host stays; returns false if another one exists. */
-  setTcp(host: string, tcp: TcpForwarding, listener: ListenerId = 'https'): boolean {
+  setTcp(host: string, tcp: TcpForwarding, origin: Origin, listener: ListenerId = 'https'): boolean {
     const draft = this.#host(listener, host)
     if (draft.tcp !== undefined) return false
     draft.tcp = tcp
+    draft.tcpOrigin = origin
     return true
   }
 
@@ -120,21 +137,49 @@ export class Draft {
     this.#host(listener, host).rateLimit = rateLimit
   }
 
-  toIr(): Ir {
-    const listeners = [...this.#hosts].map(([id, drafts]): Listener => {
+  /** Decides the TLS of every host; after everything was added. */
+  *settle(): Parts<void> {
+    const plain = this.#listener('http')
+    for (const [id, drafts] of this.#hosts) {
+      let count = 0
+      for (const [host, draft] of drafts) {
+        if (++count % PART === 0) yield
+        if (draft.claims.length === 0) continue
+        const { conflicts, clients, ...settled } = settleTls(host, draft)
+        this.tlsConflicts.push(...conflicts)
+        Object.assign(draft, settled)
+        if (draft.tcp !== undefined && settled.isForwarded !== true) delete draft.tcp
+        if (clients === undefined) continue
+        for (const [key, route] of draft.routes) if (clients.refused.has(rankOf(route.origin))) draft.routes.delete(key)
+        // Over plain HTTP there is no certificate of a client; the object that asks for it may permit that itself.
+        if (id === 'https') requireHttps(plain.get(host)?.routes, clients.rank)
+      }
+    }
+  }
+
+  /** After `settle`. */
+  *toIr(): Parts<Ir> {
+    const listeners: Listener[] = []
+    for (const [id, drafts] of this.#hosts) {
       const { protocol, port } = parseListenerId(id)
-      const hosts = [...drafts]
-        .filter(([, { routes, tcp, isReserved }]) => routes.size > 0 || tcp !== undefined || isReserved === true)
-        .map(([host, draft]) => hostOf(host, draft))
+      const hosts: VirtualHost[] = []
+      let count = 0
+      for (const [host, draft] of drafts) {
+        if (++count % PART === 0) yield
+        const { routes, tcp, isReserved } = draft
+        if (routes.size === 0 && tcp === undefined && isReserved !== true) continue
         // Without a certificate nothing of the host is served over TLS.
-        .filter((host) => protocol === 'http' || host.tls !== undefined || host.tcp !== undefined)
-      return {
+        if (protocol === 'https' && draft.tls === undefined && tcp === undefined) continue
+        hosts.push(yield* hostOf(host, draft))
+      }
+      listeners.push({
         protocol,
         ...(port !== undefined && { port }),
-        hosts: hosts.toSorted((a, b) => compareTexts(a.host, b.host)),
-      }
-    })
+        hosts: yield* sortInParts(hosts, (a, b) => compareTexts(a.host, b.host)),
+      })
+    }
     listeners.sort(compareListeners)
+    yield
     const used = usedNames(listeners)
     return {
       listeners,
@@ -152,7 +197,7 @@ export class Draft {
   #host(listener: ListenerId, host: string): HostDraft {
     const hosts = this.#listener(listener)
     let draft = hosts.get(host)
-    if (draft === undefined) hosts.set(host, (draft = { routes: new Map() }))
+    if (draft === undefined) hosts.set(host, (draft = { routes: new Map(), claims: [] }))
     return draft
   }
 }
@@ -163,27 +208,18 @@ function compareListeners(a: Listener, b: Listener): number {
   return isMain(a) - isMain(b) || compareTexts(a.protocol, b.protocol) || (a.port ?? 0) - (b.port ?? 0)
 }
 
-export function originOf(kind: Origin['kind'], object: Immutable<Obj>, at: string): Origin {
-  const { namespace = '', name = '' } = object.metadata
-  return { kind, namespace, name, at }
+function requireHttps(routes: Map<string, Route> | undefined, rank: number): void {
+  for (const [key, route] of routes ?? [])
+    if (rankOf(route.origin) !== rank && !route.upgradesToHttps) routes?.set(key, upgraded(route))
 }
 
-export function describeOrigin(origin: Omit<Origin, 'at'>): string {
-  return `${origin.kind} ${keyOf({ metadata: origin })}`
-}
+const upgradedRoutes = new WeakMap<Route, Route>()
 
-function rankOf(origin: Origin): number {
-  switch (origin.kind) {
-    case 'Ingress':
-    case 'GlobalIngress':
-      return 0
-    case 'HTTPProxy':
-      return 1
-    case 'HTTPRoute':
-    case 'GRPCRoute':
-    case 'TLSRoute':
-      return 2
-  }
+/** The same object for the same route: a host with the same routes is the same in the next build. */
+function upgraded(route: Route): Route {
+  let known = upgradedRoutes.get(route)
+  if (known === undefined) upgradedRoutes.set(route, (known = { ...route, upgradesToHttps: true }))
+  return known
 }
 
 interface KnownHost {
@@ -194,12 +230,12 @@ interface KnownHost {
 /** Of the last build by the first route: a host with the same parts is the same object, also for xDS. */
 const knownHosts = new WeakMap<Route, KnownHost>()
 
-function hostOf(host: string, draft: HostDraft): VirtualHost {
+function* hostOf(host: string, draft: HostDraft): Parts<VirtualHost> {
   const first = draft.routes.values().next().value
-  if (first === undefined) return newHost(host, draft)
+  if (first === undefined) return yield* newHost(host, draft)
   const known = knownHosts.get(first)
   if (known?.virtualHost.host === host && hasSameParts(known.draft, draft)) return known.virtualHost
-  const virtualHost = newHost(host, draft)
+  const virtualHost = yield* newHost(host, draft)
   knownHosts.set(first, { draft, virtualHost })
   return virtualHost
 }
@@ -212,10 +248,10 @@ function hasSameParts(a: HostDraft, b: HostDraft): boolean {
   return true
 }
 
-function newHost(host: string, { routes, tls, group, tcp, rateLimit }: HostDraft): VirtualHost {
+function* newHost(host: string, { routes, tls, group, tcp, rateLimit }: HostDraft): Parts<VirtualHost> {
   return {
     host,
-    routes: tcp === undefined ? [...routes.values()].sort(compareRoutes) : [],
+    routes: tcp === undefined ? yield* sortInParts([...routes.values()], compareRoutes) : [],
     ...(tls !== undefined && { tls }),
     ...(group !== undefined && { group }),
     ...(tcp !== undefined && { tcp }),

@@ -2,6 +2,7 @@
  * What `build` reads: the objects of the caches, the settings, and a record of every object it looked at. The record (found
  * or missed) decides which later changes need another build.
  */
+import type { Grants } from '@seamark/dialects'
 import type { Immutable, Key, Kind, Obj } from '@seamark/kube/object'
 import type { ListenAddresses } from '../ir/listen-addresses.ts'
 import type { Certificate } from '../ir/model.ts'
@@ -24,6 +25,8 @@ export interface BuildSettings {
   readonly servesUnclassified: boolean
   /** Namespaces that may contain root HTTPProxies; empty: all. */
   readonly rootNamespaces: readonly string[]
+  /** The names that each namespace may use; what others declare contributes nothing. @default every name */
+  readonly grants: Grants
   /** The Gateway that this data plane implements, `namespace/name`; undefined: all Gateways of our GatewayClasses. */
   readonly gateway?: Key
   /** `spec.controllerName` of our GatewayClasses. */
@@ -46,6 +49,7 @@ export const BUILD_DEFAULTS: BuildSettings = {
   ingressClassNames: ['contour', 'seamark'],
   servesUnclassified: true,
   rootNamespaces: [],
+  grants: [],
   controllerName: CONTROLLER_NAME,
   allowsExternalNames: false,
   allowsLoopback: false,

@@ -45,3 +45,27 @@ export function identify(object: Immutable<Obj>): Pick<StatusIntent, 'key' | 'ui
 export function condition(type: string, isTrue: boolean, reason: string, message: string): ConditionIntent {
   return { type, status: isTrue ? 'True' : 'False', reason, message }
 }
+
+/** The intent with a further condition, of each parent for a route; an Ingress has none. */
+export function withCondition(intent: StatusIntent, added: ConditionIntent): StatusIntent {
+  const add = (fields: Readonly<Record<string, unknown>>) => {
+    const conditions = Array.isArray(fields['conditions']) ? (fields['conditions'] as ConditionIntent[]) : []
+    return { ...fields, conditions: [...conditions.filter(({ type }) => type !== added.type), added] }
+  }
+  switch (intent.kind) {
+    case 'HTTPRoute':
+    case 'GRPCRoute':
+    case 'TLSRoute': {
+      const parents = Array.isArray(intent.status['parents']) ? (intent.status['parents'] as object[]) : []
+      return { ...intent, status: { ...intent.status, parents: parents.map((parent) => add({ ...parent })) } }
+    }
+    case 'HTTPProxy':
+    case 'GatewayClass':
+    case 'Gateway':
+      return { ...intent, status: add(intent.status) }
+    case 'Ingress':
+    // The status is about its parents, not about what they send to Envoy.
+    case 'BackendTLSPolicy':
+      return intent
+  }
+}

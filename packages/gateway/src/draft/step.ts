@@ -10,6 +10,7 @@ import type { Immutable, Key, Kind, Obj } from '@seamark/kube/object'
 import type { Certificate, Cluster } from '../ir/model.ts'
 import type { Draft, Finding } from './draft.ts'
 import type { BuildSettings, Objects } from './input.ts'
+import type { Parts } from './turns.ts'
 
 /** What steps change: the draft, and what belongs to their kind of objects. */
 export interface StepTarget {
@@ -38,28 +39,34 @@ export interface StepContext<T> {
   readonly target: T
 }
 
+/** Effects that are replayed in one part. */
+const PART = 500
+
 /**
- * Runs the step of `subject`. What `compute` throws is thrown, and nothing is recorded then.
+ * Runs the step of `subject`, in parts. What `compute` throws is thrown, and nothing is recorded then.
  * @param compute reads the step alone, and changes the target by `act` and `draft` of the step alone
  */
-export function runStep<T extends StepTarget>(
+export function* runStep<T extends StepTarget>(
   records: StepRecords<T>,
   subject: object,
   { objects, settings, target }: StepContext<T>,
-  compute: (step: Step<T>) => void,
-): void {
+  compute: (step: Step<T>) => Parts<void>,
+): Parts<void> {
   const before = records.get(subject)
   if (before === undefined) {
-    compute(new Step(objects, target, undefined))
+    yield* compute(new Step(objects, target, undefined))
     records.set(subject, 'seen')
     return
   }
   if (before !== 'seen' && before.settings === settings && areSame(objects, before.reads)) {
-    for (const effect of before.effects) effect(target)
+    for (const [index, effect] of before.effects.entries()) {
+      effect(target)
+      if (index % PART === PART - 1) yield
+    }
     return
   }
   const record: Recorded<T> = { settings, reads: [], effects: [] }
-  compute(new Step(objects, target, record))
+  yield* compute(new Step(objects, target, record))
   records.set(subject, record)
 }
 

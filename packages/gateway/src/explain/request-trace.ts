@@ -7,10 +7,12 @@ import { HTTPProxy } from '@seamark/kube/contour'
 import { GRPCRoute, HTTPRoute } from '@seamark/kube/gateway-api'
 import { keyOf, type Immutable, type Obj } from '@seamark/kube/object'
 import type { Build } from '../build/build.ts'
+import { describeOrigin } from '../draft/origin.ts'
 import type { Objects } from '../draft/input.ts'
 import { endpointsOf, serviceOf } from '../controller/endpoints.ts'
 import type { Action, Ir, Origin, Route } from '../ir/model.ts'
 import { hostOf, normalizePath, type RequestFacts } from '../proxy/request/request-facts.ts'
+import { MAX_STEPS, Steps } from '../ir/regex.ts'
 import { createRouteTable, findMismatch } from '../proxy/request/route-table.ts'
 
 export interface RequestQuestion {
@@ -96,11 +98,21 @@ export function traceRequest(
     ...normalized,
     header: (each) => headers.get(each),
   }
+  const answered = found.find(facts)
+  if (answered !== undefined && 'kind' in answered) {
+    const { origin } = answered.route
+    const at = `${describeOrigin(origin)} ${origin.at}`
+    return none(
+      `500: the regular expressions take more than ${MAX_STEPS} steps, most of them those of ${at}`,
+      host.host,
+    )
+  }
+  const steps = new Steps(Infinity)
   const passed: (TracedRoute & { because: string })[] = []
   const shadowed: TracedRoute[] = []
   let taken: Route | undefined
   for (const { route, matches } of routes) {
-    if (!matches(facts)) {
+    if (!matches(facts, steps)) {
       if (taken === undefined) passed.push({ ...describe(route), because: findMismatch(route.match, facts) ?? '' })
     } else if (taken === undefined) taken = route
     else shadowed.push(describe(route))

@@ -1,57 +1,37 @@
 /**
- * Regular expressions of users, compiled and matched by RE2: linear time, so that neither a pattern of one tenant nor a
- * request can stall the process, and the same syntax as Envoy. Compiled patterns are kept, because the library never frees
- * their memory.
+ * Regular expressions of users, in RE2 syntax as Envoy's. What is refused depends on the pattern alone: replicas agree, and
+ * Envoy accepts what is accepted here.
  */
-import { RE2 } from 're2-wasm'
+import { FullMatcher, measureRegexp, RegexpSyntaxError, Steps, StepsExceeded } from '@seamark/regexp'
 
-/** A pattern that RE2 refuses. */
-class InvalidRegex extends Error {}
+export { Steps, StepsExceeded }
 
-interface Compiled {
-  test(text: string): boolean
-}
-
-/** Beyond it new patterns are refused instead of filling the memory of the library. */
-const MAX_PATTERNS = 10_000
-/** Patterns of megabytes are no path or header conditions; the schema of HTTPProxy has no limit of its own. */
+/** Characters of a pattern; the schema of HTTPProxy has no limit of its own. */
 const MAX_LENGTH = 4_096
-
-const compiled = new Map<string, Compiled | InvalidRegex>()
+/** Instructions of a pattern with its repetitions written out: `(a{30}){30}` has 900. */
+export const MAX_SIZE = 10_000
+/** Steps of all regular expressions that one request is compared with: some milliseconds. */
+export const MAX_STEPS = 1_000_000
 
 /** Why the pattern cannot be used; undefined if it can. */
 export function regexFault(pattern: string): string | undefined {
-  const result = compile(pattern)
-  return result instanceof InvalidRegex ? result.message : undefined
-}
-
-/** Matches the whole text, as Envoy does. Throws on a pattern that `regexFault` refuses. */
-export function fullMatcher(pattern: string): (text: string) => boolean {
-  const result = compile(pattern)
-  if (result instanceof InvalidRegex) throw result
-  return (text) => result.test(text)
-}
-
-function compile(pattern: string): Compiled | InvalidRegex {
-  // Not kept: patterns of megabytes would fill the memory, and the places of others.
-  if (pattern.length > MAX_LENGTH) return new InvalidRegex(`longer than ${MAX_LENGTH} characters`)
-  let result = compiled.get(pattern)
-  if (result === undefined) {
-    result = compileNew(pattern)
-    if (compiled.size < MAX_PATTERNS) compiled.set(pattern, result)
-  }
-  return result
-}
-
-function compileNew(pattern: string): Compiled | InvalidRegex {
-  if (compiled.size >= MAX_PATTERNS) return new InvalidRegex(`more than ${MAX_PATTERNS} different patterns are in use`)
+  if (pattern.length > MAX_LENGTH) return `longer than ${MAX_LENGTH} characters`
   try {
-    // The pattern alone first: `a)(b` would be valid between the parentheses of the full match.
-    const alone = new RE2(pattern, 'u')
-    void alone
-    return new RE2(`^(?:${pattern})$`, 'u')
+    const size = measureRegexp(pattern)
+    return size > MAX_SIZE ? `its repetitions make it ${size} instructions long, more than ${MAX_SIZE}` : undefined
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    return new InvalidRegex(message.replace(/^Invalid regular expression: \/.*\/u: /s, ''))
+    if (!(error instanceof RegexpSyntaxError)) throw error
+    return error.message.replace(/^error parsing regexp: /, '')
   }
+}
+
+/** Matches the whole text, as Envoy does. `pattern` is one that `regexFault` accepts. */
+export function fullMatcher(pattern: string): (text: string, steps: Steps) => boolean {
+  const matcher = new FullMatcher(pattern)
+  return (text, steps) => matcher.test(text, steps)
+}
+
+/** The budget of one request. */
+export function requestSteps(): Steps {
+  return new Steps(MAX_STEPS)
 }

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import { matchKey } from '../ir/route-order.ts'
 import { isReservedField } from '../ir/field-names.ts'
 import type { Listener, RateLimit, Route } from '../ir/model.ts'
+import { StepsExceeded } from '../ir/regex.ts'
 import {
   answer,
   guarded,
@@ -24,6 +25,8 @@ export interface HandlerDeps extends ForwardDeps {
   /** Of the listener that took the connection. */
   readonly table: () => ListenerTable
   readonly rateLimits: RateLimits
+  /** The regular expressions of a route took more steps than a request has; the request is answered with 500. */
+  readonly onRegexExceeded?: (route: Route) => void
 }
 
 export function handleRequest(
@@ -56,7 +59,14 @@ function serve(
   }
   const limited = findExceeded(deps, host, route)
   if (limited !== undefined) return answer(response, limited.status, 'local_rate_limited', limitHeaders(limited))
-  const cors = route.cors === undefined ? undefined : applyCors(route.cors, facts)
+  let cors: ReturnType<typeof applyCors> | undefined
+  try {
+    cors = route.cors === undefined ? undefined : applyCors(route.cors, facts)
+  } catch (error) {
+    if (!(error instanceof StepsExceeded)) throw error
+    deps.onRegexExceeded?.(route)
+    return answer(response, 500)
+  }
   if (cors?.isPreflight === true) return answer(response, 200, '', cors.headers)
   const { action } = route
   switch (action.kind) {
@@ -123,7 +133,7 @@ function upgrade(
 }
 
 function findRoute(
-  { table }: HandlerDeps,
+  { table, onRegexExceeded }: HandlerDeps,
   protocol: Listener['protocol'],
   { request, facts }: Exchange,
 ): { host: HostTable; route: Route } | number {
@@ -137,7 +147,10 @@ function findRoute(
     if (isOther || facts.authority.split(':', 1)[0]?.endsWith('.') === true) return 421
   }
   const route = host?.find(facts)
-  return host === undefined || route === undefined ? 404 : { host, route }
+  if (host === undefined || route === undefined) return 404
+  if (!('kind' in route)) return { host, route }
+  onRegexExceeded?.(route.route)
+  return 500
 }
 
 function sharesConnections(a: HostTable, b: HostTable | undefined): boolean {

@@ -25,7 +25,7 @@ import {
   type PortFaults,
   type ProxyAddresses,
 } from '../ir/listen-addresses.ts'
-import type { Certificate, Ir } from '../ir/model.ts'
+import type { Certificate, Ir, Route } from '../ir/model.ts'
 import { matchKey } from '../ir/route-order.ts'
 import { PROXY_LIMITS } from './listen/client-connections.ts'
 import { Clusters } from './upstream/clusters.ts'
@@ -52,6 +52,8 @@ export interface ProxyOptions extends ListenAddresses {
   readonly limits?: Partial<ConnectionLimits>
   /** Called when the listeners that cannot be bound change; the main ones are not among them, `listen` rejects. */
   readonly onPortFaults?: (faults: PortFaults) => void
+  /** Called for each request that is answered with 500 because of regular expressions, with the route that took most steps. */
+  readonly onRegexExceeded?: (route: Route) => void
 }
 
 export interface Proxy {
@@ -80,7 +82,16 @@ export function createProxy(options: ProxyOptions): Proxy {
   const upstreams = new Upstreams(lookup)
   const health = new HealthChecks(clusters, clock, lookup)
   const rateLimits = new RateLimits(clock)
-  const deps = { clusters, upstreams, lookup, clock, random, rateLimits }
+  const { onRegexExceeded } = options
+  const deps = {
+    clusters,
+    upstreams,
+    lookup,
+    clock,
+    random,
+    rateLimits,
+    ...(onRegexExceeded !== undefined && { onRegexExceeded }),
+  }
   const sockets = new Set<Socket>()
 
   const connections = new ConnectionTable(limits)

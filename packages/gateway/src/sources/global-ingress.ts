@@ -5,15 +5,18 @@
  * Hosts, paths and certificates are those of the root if it is an Ingress; other roots have one route per host. A host without
  * a certificate on this cluster is passed through over TLS. Requests go to the port that the policy probes.
  */
-import { byAge } from '@seamark/dialects'
+import { byAge, findGrantFault } from '@seamark/dialects'
 import { addressGuard, Ingress, messageOf, type AddressGuard } from '@seamark/kube'
 import { isIP } from 'node:net'
 import { keyOf, kind, type Immutable, type Obj } from '@seamark/kube/object'
-import { originOf, type Draft } from '../draft/draft.ts'
-import { type BuildSettings, type Objects } from '../draft/input.ts'
+import type { Draft } from '../draft/draft.ts'
+import { originOf } from '../draft/origin.ts'
+import type { BuildSettings, Objects } from '../draft/input.ts'
 import type { Action, Cluster, HealthCheck, WeightedAddress } from '../ir/model.ts'
 import { nameCluster } from '../ir/names.ts'
-import { addIngress, DEFAULT_IDLE_MS } from './ingress.ts'
+import type { Allowance } from '../draft/limits.ts'
+import type { Parts } from '../draft/turns.ts'
+import { addIngress, DEFAULT_IDLE_MS, sizeOf } from './ingress.ts'
 import { hostName, singleLabelMatch } from './wildcard-host.ts'
 
 /** The fields that are read; the fleet of the hub writes them. */
@@ -54,41 +57,58 @@ const DEFAULT_WEIGHT = 100
 /** Weights are integers: the share of a cluster is divided among its addresses. */
 const WEIGHT_SCALE = 1_000
 
-export function addGlobalIngresses(draft: Draft, objects: Objects, settings: BuildSettings): void {
+export function* addGlobalIngresses(
+  draft: Draft,
+  objects: Objects,
+  settings: BuildSettings,
+  allowance: Allowance,
+): Parts<void> {
   const isRefused = addressGuard({ allowLoopback: settings.allowsLoopback })
   for (const global of objects.list(GlobalIngress).toSorted(byAge(GlobalIngress))) {
     try {
-      addGlobalIngress(draft, objects, settings, isRefused, global)
+      yield* addGlobalIngress(draft, objects, settings, isRefused, global, allowance)
     } catch (error) {
       report(draft, global, 'Unreadable', `the object cannot be read: ${messageOf(error)}; it is not served`)
     }
   }
 }
 
-function addGlobalIngress(
+function* addGlobalIngress(
   draft: Draft,
   objects: Objects,
   settings: BuildSettings,
   isRefused: AddressGuard,
   global: Immutable<GlobalIngress>,
-): void {
+  allowance: Allowance,
+): Parts<void> {
   const { hosts = [], rootRef } = global.spec ?? {}
   const { addresses, refused } = addressesOf(global, isRefused)
   for (const message of refused) report(draft, global, 'AddressRefused', message)
   if (addresses.length === 0) return
-  const names = new Set(
-    hosts.flatMap(({ host, managed = '' }) => [host, managed]).flatMap((name) => hostName(name) ?? []),
-  )
+  const { namespace = '' } = global.metadata
+  const names = new Set<string>()
+  for (const name of hosts
+    .flatMap(({ host, managed = '' }) => [host, managed])
+    .flatMap((each) => hostName(each) ?? [])) {
+    const isManaged = hosts.some(({ managed = '' }) => hostName(managed) === name)
+    // A managed host is the fleet's own.
+    const fault = isManaged ? undefined : findGrantFault(settings.grants, namespace, name)
+    if (fault === undefined) names.add(name)
+    else report(draft, global, 'NameNotGranted', `host ${name} is not served: ${fault}`)
+  }
   const clusterFor = (host: string, isRaw = false): string =>
     draft.addCluster(clusterOf(global, host, addresses, settings, isRaw))
   const root =
     rootRef?.kind === 'Ingress'
       ? objects.get(Ingress, `${global.metadata.namespace ?? ''}/${rootRef.name ?? ''}`)
       : undefined
+  const size = root === undefined ? { routes: names.size, patterns: 0 } : sizeOf(root)
+  const limit = allowance.takePatterns(namespace, size.patterns) ?? allowance.takeRoutes(namespace, size.routes)
+  if (limit !== undefined) return report(draft, global, limit.reason, `${limit.message}; it is not served`)
   const secured =
     root === undefined
       ? new Set<string>()
-      : addIngress(
+      : yield* addIngress(
           draft,
           objects,
           root,
@@ -100,7 +120,11 @@ function addGlobalIngress(
     const isInRoot = root?.spec?.rules?.some((rule) => hostName(rule.host ?? '') === host) === true
     if (!isInRoot) addWholeHost(draft, settings, global, host, clusterFor(host))
     if (!secured.has(host) && global.spec?.health?.scheme === 'https')
-      draft.setTcp(host, { backends: [{ cluster: clusterFor(host, true), weight: 1 }] })
+      draft.setTcp(
+        host,
+        { backends: [{ cluster: clusterFor(host, true), weight: 1 }] },
+        originOf('GlobalIngress', global, 'spec.hosts'),
+      )
   }
 }
 

@@ -2,16 +2,19 @@
  * Ingress v1. Prefix paths are compared by segment; ImplementationSpecific is a regex if it contains one of `^+*[]%`, else
  * a string prefix. An Ingress has no conditions: what is wrong becomes a finding (an Event), and the rest is served.
  */
-import { byAge } from '@seamark/dialects'
+import { byAge, findGrantFault } from '@seamark/dialects'
 import { Ingress, messageOf } from '@seamark/kube'
 import type { IngressBackend } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
 import { parseGoDuration, parseTimeout } from '../draft/durations.ts'
-import { originOf, type Draft, type Finding } from '../draft/draft.ts'
-import { type BuildSettings, type Objects } from '../draft/input.ts'
+import type { Draft, Finding } from '../draft/draft.ts'
+import { originOf } from '../draft/origin.ts'
+import type { BuildSettings, Objects } from '../draft/input.ts'
+import { type Allowance } from '../draft/limits.ts'
 import { findCertificate, secretKey, STILL_SERVED } from '../draft/secrets.ts'
 import { clusterOf, protocolOf, resolveService } from '../draft/services.ts'
 import { runStep, type DraftSink, type StepRecords, type StepTarget } from '../draft/step.ts'
+import type { Parts } from '../draft/turns.ts'
 import { identify, type StatusIntent } from '../draft/status-intent.ts'
 import type { Action, PathMatch, Retry, TlsVersion } from '../ir/model.ts'
 import { regexFault } from '../ir/regex.ts'
@@ -46,19 +49,28 @@ const NONE: readonly never[] = []
 
 const records: StepRecords<StepTarget> = new WeakMap()
 
-export function addIngresses(
+export function* addIngresses(
   draft: Draft,
   objects: Objects,
   settings: BuildSettings,
   ingresses: readonly Immutable<Ingress>[],
-): void {
+  allowance: Allowance,
+): Parts<void> {
   const target = { draft }
   for (const ingress of ingresses) {
+    yield
     try {
-      runStep(records, ingress, { objects, settings, target }, (step) => {
-        addIngress(step, step, ingress, (_ingress, backend, { path, at }) =>
-          forward(step, step, settings, ingress, backend, path, at),
-        )
+      const { namespace = '' } = ingress.metadata
+      const { routes, patterns } = sizeOf(ingress)
+      const fault = allowance.takePatterns(namespace, patterns) ?? allowance.takeRoutes(namespace, routes)
+      if (fault !== undefined) {
+        report(draft, ingress, fault.reason, `${fault.message}; the Ingress is not served`)
+        continue
+      }
+      yield* runStep(records, ingress, { objects, settings, target }, function* (step) {
+        const resolve: BackendResolver = (_ingress, backend, { path, at }) =>
+          forward(step, step, settings, ingress, backend, path, at)
+        yield* addIngress(step, step, ingress, resolve, grantedNames(settings, step, ingress))
       })
     } catch (error) {
       report(draft, ingress, 'Unreadable', `the object cannot be read: ${messageOf(error)}; it is not served`)
@@ -66,17 +78,56 @@ export function addIngresses(
   }
 }
 
+/** Counted before anything is made. */
+export function sizeOf({ spec }: Immutable<Ingress>): { routes: number; patterns: number } {
+  let [routes, patterns] = [spec?.defaultBackend === undefined ? 0 : 1, 0]
+  for (const { http } of spec?.rules ?? [])
+    for (const { path = '', pathType } of http?.paths ?? []) {
+      routes++
+      if (pathMatch(path, pathType).kind === 'regex') patterns++
+    }
+  return { routes, patterns }
+}
+
+/** Which hosts the namespace of the Ingress may have; the others are reported once each. */
+function grantedNames(
+  { grants }: BuildSettings,
+  draft: DraftSink,
+  ingress: Immutable<Ingress>,
+): ((host: string) => boolean) | undefined {
+  if (grants.length === 0) return undefined
+  const { namespace = '' } = ingress.metadata
+  const known = new Map<string, boolean>()
+  return (host) => {
+    let isGranted = known.get(host)
+    if (isGranted === undefined) {
+      const fault = findGrantFault(grants, namespace, host)
+      known.set(host, (isGranted = fault === undefined))
+      if (fault !== undefined && known.size <= MAX_REPORTED_NAMES) {
+        const what = host === '*' ? 'every host (a default backend, or a rule without a host)' : `host ${host}`
+        report(draft, ingress, 'NameNotGranted', `${what} is not served: ${fault}`)
+      }
+    }
+    return isGranted
+  }
+}
+
+/** Events of one Ingress. */
+const MAX_REPORTED_NAMES = 10
+/** Paths in one part of the work. */
+const PART = 50
+
 /**
- * Adds the hosts, paths and certificates of an Ingress. Returns the hosts that have a certificate.
+ * Adds the hosts, paths and certificates of an Ingress, in parts. Returns the hosts that have a certificate.
  * @param owns whether it may serve a host; rules for others are left out
  */
-export function addIngress(
+export function* addIngress(
   draft: DraftSink,
   objects: Objects,
   ingress: Immutable<Ingress>,
   resolve: BackendResolver,
   owns: (host: string) => boolean = () => true,
-): ReadonlySet<string> {
+): Parts<ReadonlySet<string>> {
   const { annotations = {} } = ingress.metadata
   const secureHosts = addTls(draft, objects, ingress, owns)
   const isHttpAllowed = annotations['kubernetes.io/ingress.allow-http'] !== 'false'
@@ -99,6 +150,7 @@ export function addIngress(
   }
 
   const { defaultBackend, rules = [] } = ingress.spec ?? {}
+  let hasBadRegex = false
   if (defaultBackend !== undefined) add('*', { kind: 'prefix', value: '/' }, defaultBackend, 'spec.defaultBackend')
   for (const [index, rule] of rules.entries()) {
     const at = `spec.rules[${index}]`
@@ -108,16 +160,20 @@ export function addIngress(
       continue
     }
     for (const [number, { path = '/', pathType, backend }] of (rule.http?.paths ?? []).entries()) {
+      if (number % PART === 0) yield
       const place = `${at}.http.paths[${number}]`
       const match = pathMatch(path === '' ? '/' : path, pathType)
       if (match.kind === 'regex') {
+        // The first bad one decides: the others cost nothing.
+        if (hasBadRegex) continue
         const fault = regexFault(match.value)
         if (fault !== undefined) {
+          hasBadRegex = true
           report(
             draft,
             ingress,
             'InvalidRegex',
-            `${place}: regex "${path}" is invalid: ${fault}; the path is not served`,
+            `${place}: regex "${path}" is invalid: ${fault}; it and the regular expressions after it are not served`,
           )
           continue
         }
@@ -154,8 +210,7 @@ function addTls(
       const host = hostName(name)
       if (host === undefined || !owns(host)) continue
       const tls = { certificate: draft.addCertificate(certificate), minVersion, maxVersion }
-      const message = `${at}: host ${host} has another certificate or TLS version in an older Ingress, which is used`
-      draft.claimTls(host, tls, findingOf(ingress, 'TLSConflict', message))
+      draft.claimTls(host, tls, originOf('Ingress', ingress, at))
       hosts.add(host)
     }
   }

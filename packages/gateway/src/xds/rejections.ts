@@ -4,7 +4,7 @@
  */
 import type { Build } from '../build/build.ts'
 import type { Finding } from '../draft/draft.ts'
-import type { ConditionIntent, StatusIntent } from '../draft/status-intent.ts'
+import { condition, withCondition } from '../draft/status-intent.ts'
 import type { Origin } from '../ir/model.ts'
 import type { ResourceType } from './resource.ts'
 
@@ -63,7 +63,7 @@ export function withRejections(
     findings: [...findings, ...events],
     statuses: statuses.map((intent) => {
       const message = messages.get(`${intent.kind} ${intent.key}`)
-      return message === undefined ? intent : withCondition(intent, message)
+      return message === undefined ? intent : withCondition(intent, condition('Programmed', false, 'Invalid', message))
     }),
   }
 }
@@ -72,28 +72,4 @@ function describe({ type, name, message }: Rejection): string {
   // A message about a secret could quote it.
   const detail = type === 'secret' ? 'see the log of Envoy' : message.slice(0, MAX_MESSAGE)
   return `Envoy rejected ${type} ${name} and keeps its last configuration: ${detail}`
-}
-
-function withCondition(intent: StatusIntent, message: string): StatusIntent {
-  const condition: ConditionIntent = { type: 'Programmed', status: 'False', reason: 'Invalid', message }
-  const add = (fields: Readonly<Record<string, unknown>>) => {
-    const conditions = Array.isArray(fields['conditions']) ? (fields['conditions'] as ConditionIntent[]) : []
-    return { ...fields, conditions: [...conditions.filter(({ type }) => type !== condition.type), condition] }
-  }
-  switch (intent.kind) {
-    case 'HTTPRoute':
-    case 'GRPCRoute':
-    case 'TLSRoute': {
-      const parents = Array.isArray(intent.status['parents']) ? (intent.status['parents'] as object[]) : []
-      return { ...intent, status: { ...intent.status, parents: parents.map((parent) => add({ ...parent })) } }
-    }
-    case 'HTTPProxy':
-    case 'GatewayClass':
-    case 'Gateway':
-      return { ...intent, status: add(intent.status) }
-    case 'Ingress':
-    // The status is about its parents, not about what they send to Envoy.
-    case 'BackendTLSPolicy':
-      return intent
-  }
 }

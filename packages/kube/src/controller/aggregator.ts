@@ -1,6 +1,7 @@
 /**
  * An aggregator produces an artefact from all objects, such as the configuration of a proxy. Any change of a watched
- * kind marks it dirty; after the debounce time one pure `build` reads the cache, and `act` delivers the result.
+ * kind marks it dirty; after the debounce time one pure `build` reads the cache, and `act` delivers the result. A build that takes
+ * long may be asynchronous: changes that arrive meanwhile lead to another one.
  *
  * Guarantees: it builds only when every required kind is synced, at least once after the last change, never twice at a
  * time, and `debounceMs` after the first change of a burst, however long the burst lasts. A failed build or delivery is
@@ -53,7 +54,7 @@ const ONLY_KEY = 'all'
 export function defineAggregator<A>(
   name: string,
   options: AggregatorOptions,
-  build: (cache: Reader) => A,
+  build: (cache: Reader) => A | Promise<A>,
   act: (artefact: A, context: Context) => Promise<Next>,
 ): Aggregator {
   const { debounce = '50ms', timeout = '1m', leader = true } = options
@@ -72,7 +73,7 @@ export function defineAggregator<A>(
       const pairs = watchPairs(environment, watched)
       await waitForPairs(environment, pairs, { name, stop, timeoutMs: syncTimeoutMs })
       if (stop.aborted) return
-      const run = async (context: Context) => act(build(context), context)
+      const run = async (context: Context) => act(await build(context), context)
       const workers = createWorkers({ name, kind: first.kind, concurrency: 1, timeoutMs, run }, environment)
       const unsubscribes = pairs.map(({ watch, informer }) => {
         return informer.subscribe((change) => {

@@ -124,7 +124,7 @@ export interface Manager {
   aggregator<A>(
     name: string,
     options: AggregatorOptions,
-    build: (cache: Reader) => A,
+    build: (cache: Reader) => A | Promise<A>,
     act: (artefact: A, context: Context) => Promise<Next>,
   ): void
   /** A controller whose keys are not objects of one kind; one reconcile for each key. */

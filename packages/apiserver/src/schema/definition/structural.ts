@@ -2,7 +2,7 @@
  * The requirements of a structural schema: every value has a type, value validations contain no types. Paths begin at
  * the schema; the caller prepends its own.
  */
-import { Matcher, findMatcher } from '../../regexp/matcher.ts'
+import { Matcher, findMatcher } from '@seamark/regexp'
 import { jsonEqual } from '../../codec/json-equal.ts'
 import { forbidden, invalid, required } from '../field-error.ts'
 import type { Cause, Schema } from '../model.ts'

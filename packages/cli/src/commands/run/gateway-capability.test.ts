@@ -36,6 +36,7 @@ it('ports of Gateways have the addresses of gateway.listenerAddresses, the other
   const stopping = new AbortController()
   const running = runGateway(
     {
+      grants: [],
       config,
       cluster,
       mode: 'enforce',
@@ -90,6 +91,7 @@ it('a list without the configuration object does not end the pause: only a read 
   const listening = new Promise<void>((resolve) => (ready = resolve))
   const running = runGateway(
     {
+      grants: [],
       config: GatewayConfig.parse({ httpListen: '127.0.0.1:0', httpsListen: '127.0.0.1:0' }),
       cluster: { ...cluster, client: { ...client, find } },
       mode: 'enforce',

@@ -11,8 +11,12 @@ import { createKillSwitch, gateWrites, type GatewayConfig, watchSwitches, WriteR
 import { announcing, envoyFlagsOf, envoyOptions, SETTING_NAMES } from '../gateway/envoy-flags.ts'
 import { parseAddresses, parseListen, parsePorts } from '../gateway/gateway-flags.ts'
 
+type Grants = BuildSettings['grants']
+
 export interface GatewayCapability {
   readonly config: GatewayConfig
+  /** The names that each namespace may use. */
+  readonly grants: Grants
   /** Connections of its own: caches of other capabilities have other filters. */
   readonly cluster: Cluster
   readonly mode: 'observe' | 'enforce'
@@ -56,7 +60,7 @@ export async function runGateway(options: GatewayCapability, signal: AbortSignal
   })
   const mgr = await manager({ cluster, fieldManager: GATEWAY_FIELD_MANAGER, log, grace: GRACE_MS })
   setUpGateway(mgr, {
-    settings: settingsOf(config, options.allowLoopback),
+    settings: settingsOf(config, options.grants, options.allowLoopback),
     http,
     https,
     ports,
@@ -106,7 +110,7 @@ export async function keepRunning(
   }
 }
 
-function settingsOf(config: GatewayConfig, allowsLoopback: boolean): BuildSettings {
+function settingsOf(config: GatewayConfig, grants: Grants, allowsLoopback: boolean): BuildSettings {
   const { mode, ingressClassNames, rootNamespaces, gateway, externalNames } = config
   return {
     ...BUILD_DEFAULTS,
@@ -114,6 +118,7 @@ function settingsOf(config: GatewayConfig, allowsLoopback: boolean): BuildSettin
     allowsLoopback,
     ...(ingressClassNames.length > 0 && { ingressClassNames, servesUnclassified: false }),
     rootNamespaces,
+    grants,
     ...(gateway !== '' && { gateway }),
     allowsExternalNames: externalNames,
   }

@@ -57,6 +57,7 @@ export function build(io: Io): Command {
             runGateway(
               {
                 config: config.gateway,
+                grants: config.grants,
                 cluster: gateway,
                 mode: config.mode,
                 isPaused: config.pause,

@@ -1,11 +1,11 @@
 /** Policies that the proxy itself enforces: CORS and local rate limits. */
 import type { Clock } from '@seamark/kube'
 import type { Cors, RateLimit } from '../../ir/model.ts'
-import { fullMatcher } from '../../ir/regex.ts'
+import { fullMatcher, requestSteps, type Steps } from '../../ir/regex.ts'
 import type { HeaderMap } from './header-variables.ts'
 import type { RequestFacts } from './request-facts.ts'
 
-/** Headers for the response, and whether the request is a preflight that is answered here. */
+/** Throws StepsExceeded. Headers for the response, and whether the request is a preflight that is answered here. */
 export function applyCors(cors: Cors, request: RequestFacts): { headers: HeaderMap; isPreflight: boolean } {
   const origin = request.header('origin')
   const method = request.header('access-control-request-method')
@@ -27,10 +27,19 @@ export function applyCors(cors: Cors, request: RequestFacts): { headers: HeaderM
   return { headers, isPreflight }
 }
 
-function isAllowed({ allowOrigins }: Cors, origin: string): boolean {
-  return allowOrigins.some(({ kind, value }) => {
-    return kind === 'exact' ? value === '*' || value === origin : fullMatcher(value)(origin)
-  })
+/** Compiled once: they belong to their policy. */
+const origins = new WeakMap<Cors, readonly ((origin: string, steps: Steps) => boolean)[]>()
+
+function isAllowed(cors: Cors, origin: string): boolean {
+  let tests = origins.get(cors)
+  if (tests === undefined) {
+    tests = cors.allowOrigins.map(({ kind, value }) =>
+      kind === 'exact' ? (text) => value === '*' || value === text : fullMatcher(value),
+    )
+    origins.set(cors, tests)
+  }
+  const steps = requestSteps()
+  return tests.some((test) => test(origin, steps))
 }
 
 interface Bucket {

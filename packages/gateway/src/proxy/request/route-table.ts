@@ -4,33 +4,61 @@
  */
 import type { HeaderMatch, Ir, Listener, PathMatch, QueryMatch, Route, VirtualHost } from '../../ir/model.ts'
 import { listenerIdOf, type ListenerId } from '../../ir/listen-addresses.ts'
-import { fullMatcher } from '../../ir/regex.ts'
+import { fullMatcher, requestSteps, Steps, StepsExceeded } from '../../ir/regex.ts'
 import { findQuery, type RequestFacts } from './request-facts.ts'
 
-type Predicate = (request: RequestFacts) => boolean
+/** Throws StepsExceeded. */
+type Predicate = (request: RequestFacts, steps: Steps) => boolean
 
 export interface CompiledRoute {
   readonly route: Route
   readonly matches: Predicate
 }
 
+/** The regular expressions of the host take more steps than one request has; `route` took most of them. */
+export interface Exceeded {
+  readonly kind: 'exceeded'
+  readonly route: Route
+}
+
+/**
+ * Compiled when the host is first asked for: most hosts of a large fleet are idle. A host that a configuration leaves as it is is
+ * the same object in the next one.
+ */
+const compiled = new WeakMap<VirtualHost, readonly CompiledRoute[]>()
+
 export class HostTable {
   readonly host: VirtualHost
-  /** Compiled when the host is first asked for: most hosts of a large fleet are idle. */
-  #routes: readonly CompiledRoute[] | undefined
 
   constructor(host: VirtualHost) {
     this.host = host
   }
 
-  find(request: RequestFacts): Route | undefined {
-    for (const { route, matches } of this.routes) if (matches(request)) return route
+  find(request: RequestFacts): Route | Exceeded | undefined {
+    const steps = requestSteps()
+    let mostTaken = 0
+    let mostExpensive: Route | undefined
+    for (const { route, matches } of this.routes) {
+      const before = steps.left
+      try {
+        if (matches(request, steps)) return route
+      } catch (error) {
+        if (!(error instanceof StepsExceeded)) throw error
+        return { kind: 'exceeded', route: before > mostTaken ? route : (mostExpensive ?? route) }
+      }
+      const taken = before - steps.left
+      if (taken > mostTaken) [mostTaken, mostExpensive] = [taken, route]
+    }
     return undefined
   }
 
   get routes(): readonly CompiledRoute[] {
-    this.#routes ??= this.host.routes.map((route) => ({ route, matches: compileMatch(route.match) }))
-    return this.#routes
+    let routes = compiled.get(this.host)
+    if (routes === undefined) {
+      routes = this.host.routes.map((route) => ({ route, matches: compileMatch(route.match) }))
+      compiled.set(this.host, routes)
+    }
+    return routes
   }
 }
 
@@ -87,7 +115,7 @@ function compileMatch({ path, method, headers, query }: Route['match']): Predica
   ]
   const [first, ...rest] = predicates
   if (first !== undefined && rest.length === 0) return first
-  return (request) => predicates.every((matches) => matches(request))
+  return (request, steps) => predicates.every((matches) => matches(request, steps))
 }
 
 /** The first condition of a match that a request does not meet, as a message; undefined if it meets all. */
@@ -95,15 +123,16 @@ export function findMismatch(
   { path, method, headers, query }: Route['match'],
   request: RequestFacts,
 ): string | undefined {
-  if (!compilePath(path)(request)) return `path ${request.path} does not match ${path.kind} ${path.value}`
+  const steps = new Steps(Infinity)
+  if (!compilePath(path)(request, steps)) return `path ${request.path} does not match ${path.kind} ${path.value}`
   if (method !== undefined && request.method !== method) return `method is ${request.method}, not ${method}`
-  const header = headers.find((each) => !compileHeader(each)(request))
+  const header = headers.find((each) => !compileHeader(each)(request, steps))
   if (header !== undefined) {
     const value = header.name === ':authority' ? request.authority : request.header(header.name)
     const wanted = `${header.isInverted === true ? 'not ' : ''}${header.kind} "${header.value}"`
     return `header ${header.name} is ${value === undefined ? 'absent' : `"${value}"`}, wanted ${wanted}`
   }
-  const parameter = query.find((each) => !compileQuery(each)(request))
+  const parameter = query.find((each) => !compileQuery(each)(request, steps))
   if (parameter === undefined) return undefined
   const value = findQuery(request.search, parameter.name)
   const is = value === undefined ? 'absent' : `"${value}"`
@@ -121,7 +150,7 @@ function compilePath({ kind, value }: PathMatch): Predicate {
         path.startsWith(value) && (path.length === value.length || path.charCodeAt(value.length) === 47)
     case 'regex': {
       const matches = fullMatcher(value)
-      return ({ path }) => matches(path)
+      return ({ path }, steps) => matches(path, steps)
     }
   }
 }
@@ -129,23 +158,25 @@ function compilePath({ kind, value }: PathMatch): Predicate {
 function compileHeader(match: HeaderMatch): Predicate {
   const { name, isInverted = false, isMissingEmpty = false } = match
   const test = compileText(match)
-  return (request) => {
+  return (request, steps) => {
     const value = name === ':authority' ? request.authority : request.header(name)
     if (match.kind === 'present') return (value !== undefined) !== isInverted
     if (value === undefined) return isInverted && isMissingEmpty
-    return test(value) !== isInverted
+    return test(value, steps) !== isInverted
   }
 }
 
 function compileQuery(match: QueryMatch): Predicate {
   const test = compileText(match)
-  return ({ search }) => {
+  return ({ search }, steps) => {
     const value = findQuery(search, match.name)
-    return value !== undefined && test(value)
+    return value !== undefined && test(value, steps)
   }
 }
 
-function compileText({ kind, value, ignoresCase = false }: HeaderMatch | QueryMatch): (text: string) => boolean {
+type TextTest = (text: string, steps: Steps) => boolean
+
+function compileText({ kind, value, ignoresCase = false }: HeaderMatch | QueryMatch): TextTest {
   const wanted = ignoresCase ? value.toLowerCase() : value
   const of = (text: string) => (ignoresCase ? text.toLowerCase() : text)
   switch (kind) {

@@ -4,7 +4,7 @@ import { Namespace } from '@seamark/kube'
 import { Gateway, GatewayClass, type Listener as ListenerSpec } from '@seamark/kube/gateway-api'
 import { keyOf, matchesLabelSelector, type Immutable } from '@seamark/kube/object'
 import type { Draft } from '../../draft/draft.ts'
-import { type BuildSettings, type Objects } from '../../draft/input.ts'
+import type { BuildSettings, Objects } from '../../draft/input.ts'
 import { condition, identify, type StatusIntent } from '../../draft/status-intent.ts'
 import { ListenerPorts } from './listener-port.ts'
 import { GATEWAY_GROUP, hasInsecureValidation, readListeners, type ServedListener } from './listener.ts'
@@ -26,9 +26,9 @@ export function readGateways(draft: Draft, objects: Objects, settings: BuildSett
       return classes.has(gateway.spec?.gatewayClassName ?? '')
     })
     .toSorted(byAge(Gateway))
-    .flatMap((gateway) => {
+    .flatMap((gateway, order) => {
       try {
-        return [{ gateway, key: keyOf(gateway), listeners: readListeners(draft, objects, ports, gateway) }]
+        return [{ gateway, key: keyOf(gateway), listeners: readListeners(draft, objects, ports, gateway, order) }]
       } catch {
         // Only where the schema of the CRD is not enforced; such a Gateway has no listeners to report on.
         return []

@@ -3,7 +3,7 @@
  * certificate and for which kinds of routes.
  */
 import type { FrontendValidation, Gateway, Listener as ListenerSpec } from '@seamark/kube/gateway-api'
-import type { Immutable } from '@seamark/kube/object'
+import { keyOf, type Immutable, type Key } from '@seamark/kube/object'
 import { readCaRefs, type CaBundles, type CaFault } from './ca-bundles.ts'
 import type { Draft } from '../../draft/draft.ts'
 import type { Objects } from '../../draft/input.ts'
@@ -26,6 +26,10 @@ const ROUTE_KINDS: Readonly<Record<string, readonly string[]>> = {
 
 export interface ServedListener {
   readonly spec: Immutable<ListenerSpec>
+  /** `namespace/name` */
+  readonly gateway: Key
+  /** Of the Gateway by age: 0 is the oldest. */
+  readonly order: number
   /** The protocol of the listener of the data plane. */
   readonly protocol: 'http' | 'https'
   /** The listener of the data plane. */
@@ -62,6 +66,7 @@ export function readListeners(
   objects: Objects,
   ports: ListenerPorts,
   gateway: Immutable<Gateway>,
+  order: number,
 ): ServedListener[] {
   const all = gateway.spec?.listeners ?? []
   return all.map((spec) => {
@@ -87,6 +92,8 @@ export function readListeners(
     if (isServing) draft.addListener(id)
     return {
       spec,
+      gateway: keyOf(gateway),
+      order,
       protocol,
       id,
       host,

@@ -1,9 +1,11 @@
 /** How routes of the Gateway API attach to listeners: parents, namespaces, kinds and the intersection of host names. */
+import { findGrantFault } from '@seamark/dialects'
 import type { ParentRef, RouteParentStatus } from '@seamark/kube/gateway-api'
 import { keyOf, type Immutable, type Obj } from '@seamark/kube/object'
 import type { BuildSettings, Objects } from '../../draft/input.ts'
 import { condition, identify, type ConditionIntent, type StatusIntent } from '../../draft/status-intent.ts'
 import { allowsNamespace, type ServedGateway } from './gateway.ts'
+import { covers, type HostOwners } from './host-owners.ts'
 import { GATEWAY_GROUP, type ServedListener } from './listener.ts'
 import { hostName } from '../wildcard-host.ts'
 
@@ -49,62 +51,91 @@ export function detachedIntents(
   return isOurs ? [{ kind, ...identify(object), status: { parents: [] } }] : []
 }
 
+/** A parent with the listeners and hosts that the route attaches to; whether it gets the hosts is decided when all are known. */
+export interface Attachment {
+  readonly parent: ServedParent
+  /** The condition Accepted, unless another Gateway owns all hosts. */
+  readonly accepted: ConditionIntent
+  readonly served: readonly { readonly listener: ServedListener; readonly hosts: readonly string[] }[]
+  /** Hosts that the namespace of the route may not use, as a message. */
+  readonly refusal?: string
+}
+
 /**
- * Attaches a route to the listeners of one parent; the result is its condition Accepted.
- * @param serve called for each listener and host that serve the route
+ * Attaches a route to the listeners of one parent.
  * @param unsupported why the route cannot be served at all
  */
 export function attach(
   objects: Objects,
+  { grants }: BuildSettings,
+  owners: HostOwners,
   { kind, object }: { readonly kind: string; readonly object: Immutable<AnyRoute> },
-  { parent, gateway: { gateway, listeners } }: ServedParent,
-  serve: (listener: ServedListener, host: string) => void,
+  served: ServedParent,
   unsupported: RouteFault | undefined,
-): ConditionIntent {
+): Attachment {
+  const { parent, gateway } = served
   const { namespace = '' } = object.metadata
-  const named = listeners.filter(({ spec }) => {
+  const refuse = (reason: string, message: string): Attachment => {
+    return { parent: served, accepted: condition('Accepted', false, reason, message), served: [] }
+  }
+  const named = gateway.listeners.filter(({ spec }) => {
     const isSection = parent.sectionName === undefined || parent.sectionName === spec.name
     return isSection && (parent.port === undefined || parent.port === spec.port)
   })
-  if (named.length === 0)
-    return condition('Accepted', false, 'NoMatchingParent', 'no listener has this sectionName and port')
+  if (named.length === 0) return refuse('NoMatchingParent', 'no listener has this sectionName and port')
   const allowed = named.filter(({ spec, kinds, isAccepted }) => {
-    const isAllowed = allowsNamespace(objects, spec, gateway.metadata.namespace ?? '', namespace)
+    const isAllowed = allowsNamespace(objects, spec, gateway.gateway.metadata.namespace ?? '', namespace)
     return isAccepted && kinds.includes(kind) && isAllowed
   })
   if (allowed.length === 0) {
     const message = 'no listener accepts routes of this kind and namespace; see allowedRoutes of the Gateway'
-    return condition('Accepted', false, 'NotAllowedByListeners', message)
+    return refuse('NotAllowedByListeners', message)
   }
-  if (unsupported !== undefined) return condition('Accepted', false, unsupported.reason, unsupported.message)
-  let isAttached = false
+  if (unsupported !== undefined) return refuse(unsupported.reason, unsupported.message)
+  const attached: Attachment['served'][number][] = []
+  let refusal: string | undefined
   for (const listener of allowed) {
-    const hosts = intersectHosts(listener.host, object.spec?.hostnames ?? [])
+    const hosts = intersectHosts(listener.host, object.spec?.hostnames ?? []).filter((host) => {
+      const fault = findGrantFault(grants, namespace, host)
+      refusal ??= fault
+      return fault === undefined
+    })
     if (hosts.length === 0) continue
-    isAttached = true
     listener.attached.add(`${kind} ${keyOf(object)}`)
-    if (!listener.isServing) continue
-    for (const host of hosts) if (!isTakenByOther(listener, host, listeners)) serve(listener, host)
+    if (listener.isServing) for (const host of hosts) owners.declare(listener, host)
+    attached.push({ listener, hosts })
   }
-  return isAttached
-    ? condition('Accepted', true, 'Accepted', 'the route is accepted')
-    : condition('Accepted', false, 'NoMatchingListenerHostname', 'no hostname of the route matches one of a listener')
+  if (attached.length === 0)
+    return refusal === undefined
+      ? refuse('NoMatchingListenerHostname', 'no hostname of the route matches one of a listener')
+      : refuse('NameNotGranted', refusal)
+  return {
+    parent: served,
+    accepted: condition('Accepted', true, 'Accepted', 'the route is accepted'),
+    served: attached,
+    ...(refusal !== undefined && { refusal }),
+  }
 }
 
-/** Requests go to the most specific listener for their host, whatever routes the others have. */
-function isTakenByOther(own: ServedListener, host: string, listeners: readonly ServedListener[]): boolean {
-  return listeners.some((other) => {
-    const isSamePort = other !== own && other.isServing && other.id === own.id
-    return isSamePort && other.host !== own.host && covers(own.host, other.host) && covers(other.host, host)
-  })
-}
-
-/** Hosts of more specific listeners of the same port, which routes of this one must not take. */
-export function moreSpecificHosts(own: ServedListener, host: string, listeners: readonly ServedListener[]): string[] {
-  return listeners
-    .filter((other) => other !== own && other.isServing && other.id === own.id)
-    .map((other) => other.host)
-    .filter((other) => other !== host && covers(host, other))
+/**
+ * Serves the hosts that the listeners own; the result is the condition Accepted.
+ * @param serve called for each listener and host that serve the route
+ */
+export function serveOwned(
+  { accepted, served }: Attachment,
+  owners: HostOwners,
+  serve: (listener: ServedListener, host: string) => void,
+): ConditionIntent {
+  let hasHost = false
+  let lost: string | undefined
+  for (const { listener, hosts } of served)
+    for (const host of hosts) {
+      const owner = owners.otherOwner(listener, host)
+      if (owner === undefined || owner.gateway === listener.gateway) hasHost = true
+      else lost ??= `host ${host} belongs to listener ${owner.spec.name} of Gateway ${owner.gateway} on the same port`
+      if (owner === undefined && listener.isServing) serve(listener, host)
+    }
+  return hasHost || lost === undefined ? accepted : condition('Accepted', false, 'HostOwnedByOther', lost)
 }
 
 /** Hosts that both the listener and the route serve; the more specific name of each pair. */
@@ -119,10 +150,4 @@ function intersectHosts(listener: string, hostnames: readonly string[]): string[
       }),
     ),
   ]
-}
-
-/** `*.x` covers every name below x, of any depth. */
-function covers(pattern: string, name: string): boolean {
-  if (pattern === '*' || pattern === name) return true
-  return pattern.startsWith('*.') && name.endsWith(pattern.slice(1)) && name !== pattern.slice(2)
 }

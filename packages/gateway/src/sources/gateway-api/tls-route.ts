@@ -6,68 +6,95 @@ import { byAge } from '@seamark/dialects'
 import { messageOf } from '@seamark/kube'
 import { TLSRoute, type BackendRef } from '@seamark/kube/gateway-api'
 import { keyOf, type Immutable } from '@seamark/kube/object'
-import { originOf, type Draft } from '../../draft/draft.ts'
-import { type BuildSettings, type Objects } from '../../draft/input.ts'
+import type { Draft } from '../../draft/draft.ts'
+import { originOf } from '../../draft/origin.ts'
+import type { BuildSettings, Objects } from '../../draft/input.ts'
 import { condition, identify, type StatusIntent } from '../../draft/status-intent.ts'
 import type { Backend, TcpForwarding } from '../../ir/model.ts'
+import type { Parts } from '../../draft/turns.ts'
 import { clusterOf } from '../../draft/services.ts'
 import { resolveBackend } from './backend-ref.ts'
 import type { ServedGateway } from './gateway.ts'
-import { attach, detachedIntents, servedParents, type RouteFault } from './route-attachment.ts'
+import type { HostOwners } from './host-owners.ts'
+import {
+  attach,
+  detachedIntents,
+  servedParents,
+  serveOwned,
+  type Attachment,
+  type RouteFault,
+} from './route-attachment.ts'
 
-export function addTlsRoutes(
-  draft: Draft,
-  objects: Objects,
-  settings: BuildSettings,
-  gateways: ReadonlyMap<string, ServedGateway>,
-): StatusIntent[] {
-  return objects
-    .list(TLSRoute)
-    .toSorted(byAge(TLSRoute))
-    .flatMap((route) => {
-      try {
-        return addRoute(draft, objects, settings, gateways, route)
-      } catch (error) {
-        const message = `the object cannot be read: ${messageOf(error)}; it is not served`
-        report(draft, route, 'Unreadable', message)
-        return []
-      }
-    })
+interface Input {
+  readonly draft: Draft
+  readonly objects: Objects
+  readonly settings: BuildSettings
+  readonly gateways: ReadonlyMap<string, ServedGateway>
+  readonly owners: HostOwners
 }
 
-function addRoute(
-  draft: Draft,
-  objects: Objects,
-  settings: BuildSettings,
-  gateways: ReadonlyMap<string, ServedGateway>,
-  route: Immutable<TLSRoute>,
+/** A route with the listeners that it attaches to. */
+interface AttachedRoute {
+  readonly route: Immutable<TLSRoute>
+  readonly tcp?: TcpForwarding
+  readonly unresolved?: RouteFault
+  readonly attachments: readonly Attachment[]
+}
+
+export function* attachTlsRoutes(input: Input): Parts<AttachedRoute[]> {
+  const { draft, objects, settings, gateways, owners } = input
+  const attached: AttachedRoute[] = []
+  for (const route of objects.list(TLSRoute).toSorted(byAge(TLSRoute))) {
+    yield
+    try {
+      const ours = servedParents(route, gateways)
+      const refs = ours.length === 0 ? [] : (route.spec?.rules ?? []).flatMap(({ backendRefs = [] }) => backendRefs)
+      const forwarding = forwardingOf(draft, objects, settings, route, refs)
+      const attachments = ours.map((each) =>
+        attach(objects, settings, owners, { kind: 'TLSRoute', object: route }, each, undefined),
+      )
+      attached.push({ route, ...forwarding, attachments })
+    } catch (error) {
+      report(draft, route, 'Unreadable', `the object cannot be read: ${messageOf(error)}; it is not served`)
+    }
+  }
+  return attached
+}
+
+export function* serveTlsRoutes(input: Input, routes: readonly AttachedRoute[]): Parts<StatusIntent[]> {
+  const intents: StatusIntent[] = []
+  for (const each of routes) {
+    yield
+    intents.push(...serveRoute(input, each))
+  }
+  return intents
+}
+
+function serveRoute(
+  { draft, settings, owners }: Input,
+  { route, tcp, unresolved, attachments }: AttachedRoute,
 ): StatusIntent[] {
-  const ours = servedParents(route, gateways)
-  if (ours.length === 0) return detachedIntents('TLSRoute', route, settings)
-  const refs = (route.spec?.rules ?? []).flatMap(({ backendRefs = [] }) => backendRefs)
-  const { tcp, unresolved } = forwardingOf(draft, objects, settings, route, refs)
-  const parents = ours.map((each) => ({
-    parentRef: each.parent,
-    controllerName: settings.controllerName,
-    conditions: [
-      attach(
-        objects,
-        { kind: 'TLSRoute', object: route },
-        each,
-        (listener, host) => {
+  if (attachments.length === 0) return detachedIntents('TLSRoute', route, settings)
+  const origin = originOf('TLSRoute', route, 'spec')
+  const parents = attachments.map((attachment) => {
+    if (attachment.refusal !== undefined) report(draft, route, 'NameNotGranted', attachment.refusal)
+    return {
+      parentRef: attachment.parent.parent,
+      controllerName: settings.controllerName,
+      conditions: [
+        serveOwned(attachment, owners, (listener, host) => {
           // Without any backend the connection is closed, as it is for a host without a route.
           if (tcp === undefined) return
-          if (!draft.setTcp(host, tcp, listener.id))
+          if (!draft.setTcp(host, tcp, origin, listener.id))
             report(draft, route, 'MatchTaken', `host ${host} is forwarded by an older TLSRoute or an HTTPProxy`)
-          else if (listener.tls !== undefined) draft.setTls(host, listener.tls, undefined, listener.id)
-        },
-        undefined,
-      ),
-      unresolved === undefined
-        ? condition('ResolvedRefs', true, 'ResolvedRefs', 'all references are resolved')
-        : condition('ResolvedRefs', false, unresolved.reason, unresolved.message),
-    ],
-  }))
+          else if (listener.tls !== undefined) draft.claimTls(host, listener.tls, origin, { listener: listener.id })
+        }),
+        unresolved === undefined
+          ? condition('ResolvedRefs', true, 'ResolvedRefs', 'all references are resolved')
+          : condition('ResolvedRefs', false, unresolved.reason, unresolved.message),
+      ],
+    }
+  })
   return [{ kind: 'TLSRoute', ...identify(route), status: { parents } }]
 }
 

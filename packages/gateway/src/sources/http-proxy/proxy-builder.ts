@@ -8,11 +8,16 @@ import { byAge } from '@seamark/dialects'
 import { messageOf } from '@seamark/kube'
 import { HTTPProxy, type VirtualHost } from '@seamark/kube/contour'
 import { keyOf, type Immutable } from '@seamark/kube/object'
-import { describeOrigin, type Draft } from '../../draft/draft.ts'
-import { type BuildSettings, type Objects } from '../../draft/input.ts'
+import type { Draft } from '../../draft/draft.ts'
+import { describeOrigin } from '../../draft/origin.ts'
+import type { BuildSettings, Objects } from '../../draft/input.ts'
 import type { StatusIntent } from '../../draft/status-intent.ts'
 import { runStep, type DraftSink, type Step, type StepRecords, type StepTarget } from '../../draft/step.ts'
+import { Allowance, MAX_INCLUDES } from '../../draft/limits.ts'
+import type { Parts } from '../../draft/turns.ts'
 import { isServedClass } from '../ingress-class.ts'
+import { countPatterns, IncludeTree } from './include-tree.ts'
+import { nameRefusal } from './name-refusal.ts'
 import { addRoot, type Proxy, type RootInput } from './root-proxy.ts'
 import { ProxyVerdict, validIntent } from './verdict.ts'
 
@@ -22,6 +27,9 @@ interface RootTarget extends StepTarget {
   readonly included: Set<string>
 }
 
+/** Conflicts that are reported in one part. */
+const PART = 200
+
 const records: StepRecords<RootTarget> = new WeakMap()
 
 export class ProxyBuilder {
@@ -29,52 +37,96 @@ export class ProxyBuilder {
   readonly #settings: BuildSettings
   readonly #proxies: ReadonlyMap<string, Proxy>
   readonly #target: RootTarget
+  readonly #allowance: Allowance
+  /** HTTPProxies with too many regular expressions: they are included without routes. */
+  readonly #refused = new Set<string>()
 
-  constructor(draft: Draft, objects: Objects, settings: BuildSettings) {
-    this.#objects = objects
+  constructor(draft: Draft, objects: Objects, settings: BuildSettings, allowance: Allowance) {
     this.#settings = settings
+    this.#allowance = allowance
     this.#target = { draft, verdicts: new Map(), included: new Set() }
     const served = objects.list(HTTPProxy).filter((proxy) => isServedClass(proxy, settings))
     this.#proxies = new Map(served.toSorted(byAge(HTTPProxy)).map((proxy) => [keyOf(proxy), proxy]))
+    this.#objects = {
+      list: (kind) => objects.list(kind),
+      get: (kind, key) => {
+        const found = objects.get(kind, key)
+        return found !== undefined && kind.kind === HTTPProxy.kind && this.#refused.has(key)
+          ? withoutRoutes(found)
+          : found
+      },
+      served: (secret) => objects.served?.(secret),
+    }
   }
 
-  build(): void {
-    const holders = new Map<string, Proxy[]>()
-    for (const proxy of this.#proxies.values()) {
-      const fqdn = fqdnOf(proxy)
-      if (fqdn === '') continue
-      const same = holders.get(fqdn)
-      if (same === undefined) holders.set(fqdn, [proxy])
-      else same.push(proxy)
+  *build(): Parts<void> {
+    for (const [key, proxy] of this.#proxies) {
+      const fault = this.#allowance.takePatterns(namespaceOf(proxy), countPatterns(proxy))
+      if (fault === undefined) continue
+      this.#refused.add(key)
+      this.#verdict(key, proxy).error('SpecError', fault.reason, `${fault.message}; its routes are not served`)
+      yield
     }
+    const holders = this.#holders()
+    const tree = new IncludeTree(this.#objects, this.#settings)
     for (const [key, proxy] of this.#proxies) {
       const { virtualhost } = proxy.spec ?? {}
       if (virtualhost === undefined || virtualhost === null) continue
-      const same = holders.get(fqdnOf(proxy)) ?? []
-      if (same.length > 1) {
-        const names = same.map(keyOf).toSorted().join(', ')
+      const names = holders.get(fqdnOf(proxy))
+      const refusal = nameRefusal(proxy, this.#settings)
+      if (refusal !== undefined) this.#verdict(key, proxy).error(refusal.type, refusal.reason, refusal.message)
+      else if (names !== undefined) {
         const message = `fqdn "${fqdnOf(proxy)}" is used in multiple HTTPProxies: ${names}`
         this.#verdict(key, proxy).error('VirtualHostError', 'DuplicateVhost', message)
-      } else {
-        try {
-          this.#addRoot(key, proxy, virtualhost)
-        } catch (error) {
-          const message = `the HTTPProxy or one that it includes cannot be read: ${messageOf(error)}`
-          this.#verdict(key, proxy).error('SpecError', 'Unreadable', message)
-        }
-      }
+      } else if (!this.#refused.has(key)) yield* this.#addCounted(tree, key, proxy, virtualhost)
+      yield
     }
     for (const [key, proxy] of this.#proxies) {
       const hasHost = proxy.spec?.virtualhost !== undefined && proxy.spec.virtualhost !== null
       if (hasHost || this.#target.included.has(key)) continue
       const message = 'this HTTPProxy is not part of a delegation chain from a root HTTPProxy'
       this.#verdict(key, proxy).error('Orphaned', 'Orphaned', message)
+      yield
+    }
+  }
+
+  /** The names of the roots of each host that has several; those that may not have the host do not count. */
+  #holders(): ReadonlyMap<string, string> {
+    const holders = new Map<string, string[]>()
+    for (const [key, proxy] of this.#proxies) {
+      const fqdn = fqdnOf(proxy)
+      if (fqdn === '' || nameRefusal(proxy, this.#settings) !== undefined) continue
+      const same = holders.get(fqdn)
+      if (same === undefined) holders.set(fqdn, [key])
+      else same.push(key)
+    }
+    const several = [...holders].filter(([, keys]) => keys.length > 1)
+    return new Map(several.map(([fqdn, keys]) => [fqdn, listOf(keys.toSorted())]))
+  }
+
+  *#addCounted(tree: IncludeTree, key: string, proxy: Proxy, virtualhost: Immutable<VirtualHost>): Parts<void> {
+    try {
+      const { routes, includes } = yield* tree.count(key, proxy)
+      if (includes > MAX_INCLUDES) {
+        const message = `the include tree follows more than ${MAX_INCLUDES} includes; the host is not served`
+        return this.#verdict(key, proxy).error('IncludeError', 'TooManyIncludes', message)
+      }
+      const fault = this.#allowance.takeRoutes(namespaceOf(proxy), routes)
+      if (fault !== undefined) {
+        const message = `the HTTPProxy with its includes: ${fault.message}; the host is not served`
+        return this.#verdict(key, proxy).error('IncludeError', fault.reason, message)
+      }
+      yield* this.#addRoot(key, proxy, virtualhost)
+    } catch (error) {
+      const message = `the HTTPProxy or one that it includes cannot be read: ${messageOf(error)}`
+      this.#verdict(key, proxy).error('SpecError', 'Unreadable', message)
     }
   }
 
   /** Matches that another kind or object took are warnings: the HTTPProxy itself is valid. */
-  reportConflicts(): void {
-    for (const { host, winner, loser } of this.#target.draft.conflicts) {
+  *reportConflicts(): Parts<void> {
+    for (const [index, { host, winner, loser }] of this.#target.draft.conflicts.entries()) {
+      if (index % PART === PART - 1) yield
       if (loser.origin.kind !== 'HTTPProxy') continue
       const key = `${loser.origin.namespace}/${loser.origin.name}`
       const proxy = this.#proxies.get(key)
@@ -82,12 +134,20 @@ export class ProxyBuilder {
       const message = `${loser.origin.at}: ${host}${loser.match.path.value} is served by ${describeOrigin(winner.origin)}, which has the same match`
       this.#verdict(key, proxy).warn('RouteConflict', 'MatchTaken', message)
     }
+    for (const { loser, message } of this.#target.draft.tlsConflicts) {
+      const key = `${loser.namespace}/${loser.name}`
+      const proxy = loser.kind === 'HTTPProxy' ? this.#proxies.get(key) : undefined
+      if (proxy !== undefined) this.#verdict(key, proxy).warn('TLSError', 'TLSConflict', message)
+    }
   }
 
-  intents(): StatusIntent[] {
+  *intents(): Parts<StatusIntent[]> {
     const { verdicts } = this.#target
     const intents: StatusIntent[] = []
-    for (const [key, proxy] of this.#proxies) intents.push(verdicts.get(key)?.toIntent() ?? validIntent(proxy))
+    for (const [key, proxy] of this.#proxies) {
+      intents.push(verdicts.get(key)?.toIntent() ?? validIntent(proxy))
+      if (intents.length % PART === 0) yield
+    }
     return intents
   }
 
@@ -95,13 +155,13 @@ export class ProxyBuilder {
     return verdictIn(this.#target.verdicts, key, proxy)
   }
 
-  #addRoot(key: string, proxy: Proxy, virtualhost: Immutable<VirtualHost>): void {
+  *#addRoot(key: string, proxy: Proxy, virtualhost: Immutable<VirtualHost>): Parts<void> {
     const settings = this.#settings
     const context = { objects: this.#objects, settings, target: this.#target }
-    runStep(records, proxy, context, (step) => {
+    yield* runStep(records, proxy, context, function* (step) {
       const root = new RootStep(step, settings, proxy)
       try {
-        addRoot(root, key, proxy, virtualhost)
+        yield* addRoot(root, key, proxy, virtualhost)
       } finally {
         root.end()
       }
@@ -147,6 +207,30 @@ function verdictIn(verdicts: Map<string, ProxyVerdict>, key: string, proxy: Prox
   let verdict = verdicts.get(key)
   if (verdict === undefined) verdicts.set(key, (verdict = new ProxyVerdict(proxy)))
   return verdict
+}
+
+const emptied = new WeakMap<object, object>()
+
+/** The same object for the same HTTPProxy: a step compares what it reads. */
+function withoutRoutes<T extends object>(proxy: T): T {
+  let empty = emptied.get(proxy)
+  if (empty === undefined) {
+    const { spec = {} } = proxy as { spec?: object }
+    emptied.set(proxy, (empty = { ...proxy, spec: { ...spec, routes: [], includes: [] } }))
+  }
+  return empty as T
+}
+
+/** Most names that a message lists. */
+const SHOWN_NAMES = 10
+
+function listOf(keys: readonly string[]): string {
+  const more = keys.length > SHOWN_NAMES ? ` and ${keys.length - SHOWN_NAMES} more` : ''
+  return `${keys.slice(0, SHOWN_NAMES).join(', ')}${more}`
+}
+
+function namespaceOf({ metadata }: Proxy): string {
+  return metadata.namespace ?? ''
 }
 
 function fqdnOf({ spec }: Proxy): string {

@@ -4,15 +4,17 @@
  */
 import { HTTPProxy, type MatchCondition, type VirtualHost } from '@seamark/kube/contour'
 import type { Immutable } from '@seamark/kube/object'
-import { originOf } from '../../draft/draft.ts'
+import { originOf } from '../../draft/origin.ts'
 import type { BuildSettings, Objects } from '../../draft/input.ts'
 import type { DraftSink } from '../../draft/step.ts'
+import type { Parts } from '../../draft/turns.ts'
 import type { Cors, HeaderMatch, Route } from '../../ir/model.ts'
 import { sortHeaderMatches } from '../../ir/route-order.ts'
 import { isServedClass } from '../ingress-class.ts'
 import { hostName, singleLabelMatch } from '../wildcard-host.ts'
 import { headerFault, includeKey, includePathFault, mergeConditions, pathFault, queryFault } from './conditions.ts'
 import { hostPolicy, isSupported } from './host-policy.ts'
+import { hasHost, includedKey, MAX_DEPTH } from './include-tree.ts'
 import { expandPrefixRewrites } from './prefix-rewrite.ts'
 import { buildRoute } from './route.ts'
 import { readTcpBackends } from './tcp.ts'
@@ -22,11 +24,6 @@ import type { ProxyVerdict } from './verdict.ts'
 export type Proxy = Immutable<HTTPProxy>
 type Conditions = readonly Immutable<MatchCondition>[]
 const NO_CONDITIONS: Conditions = []
-
-/** The depth of includes: deeper trees are refused rather than exhausting the stack. */
-const MAX_DEPTH = 64
-/** Includes multiply: a tree of forty objects could otherwise be followed for ever. */
-const MAX_INCLUDES = 10_000
 
 export interface RootInput {
   readonly draft: DraftSink
@@ -38,12 +35,15 @@ export interface RootInput {
 }
 
 /** Adds the host of a root with the routes of its whole include tree. */
-export function addRoot(input: RootInput, key: string, proxy: Proxy, virtualhost: Immutable<VirtualHost>): void {
+export function* addRoot(
+  input: RootInput,
+  key: string,
+  proxy: Proxy,
+  virtualhost: Immutable<VirtualHost>,
+): Parts<void> {
   const { draft, objects, settings } = input
   const verdict = input.verdictOf(key, proxy)
   const { fqdn = '' } = virtualhost
-  const { namespace = '' } = proxy.metadata
-  const { rootNamespaces } = settings
   const { routes = [], includes = [], tcpproxy } = proxy.spec ?? {}
   if (fqdn.trim() === '')
     return verdict.error('VirtualHostError', 'FQDNNotSpecified', 'Spec.VirtualHost.Fqdn must be specified')
@@ -51,10 +51,6 @@ export function addRoot(input: RootInput, key: string, proxy: Proxy, virtualhost
   if (host === undefined) {
     const message = `Spec.VirtualHost.Fqdn "${fqdn}" is not a DNS name`
     return verdict.error('VirtualHostError', 'FQDNNotValid', message)
-  }
-  if (rootNamespaces.length > 0 && !rootNamespaces.includes(namespace)) {
-    const message = 'root HTTPProxy cannot be defined in this namespace'
-    return verdict.error('RootNamespaceError', 'RootProxyNotAllowedInNamespace', message)
   }
   const hasTcp = tcpproxy !== undefined && tcpproxy !== null
   if (routes.length === 0 && includes.length === 0 && !hasTcp) {
@@ -78,18 +74,15 @@ export function addRoot(input: RootInput, key: string, proxy: Proxy, virtualhost
       [],
     )
     if (backends === undefined) return
-    draft.setTcp(host, { backends })
+    draft.setTcp(host, { backends }, originOf('HTTPProxy', proxy, 'spec.tcpproxy'))
   }
-  const chain = { conditions: [], visited: [], isTlsEnforced: tls !== undefined, budget: { left: MAX_INCLUDES } }
-  const built = routesOf(input, key, proxy, verdict, chain)
-  if (chain.budget.left <= 0) {
-    const message = `the include tree follows more than ${MAX_INCLUDES} includes; the host is not served`
-    return verdict.error('IncludeError', 'TooManyIncludes', message)
-  }
+  const chain = { conditions: [], visited: [], isTlsEnforced: tls !== undefined }
+  const built = yield* routesOf(input, key, proxy, verdict, chain)
   const isTerminated = tls !== undefined && tls !== 'passthrough'
-  if (isTerminated) draft.claimTls(host, tls)
+  if (isTerminated) draft.claimTls(host, tls, originOf('HTTPProxy', proxy, 'spec.virtualhost.tls'))
   const oneLabel = singleLabelMatch(host)
-  for (const route of expandPrefixRewrites(built)) {
+  for (const [index, route] of expandPrefixRewrites(built).entries()) {
+    if (index % PART === PART - 1) yield
     const complete = completeRoute(route, oneLabel, policy.cors)
     draft.addRoute('http', host, complete)
     if (isTerminated && !hasTcp) draft.addRoute('https', host, { ...complete, upgradesToHttps: false })
@@ -122,7 +115,10 @@ function include(input: RootInput, key: string): { proxy: Proxy; verdict: ProxyV
   return { proxy, verdict: input.verdictOf(key, proxy) }
 }
 
-function routesOf(
+/** Routes in one part of the work. */
+const PART = 50
+
+function* routesOf(
   input: RootInput,
   key: string,
   proxy: Proxy,
@@ -131,10 +127,9 @@ function routesOf(
     conditions: Conditions
     visited: readonly string[]
     isTlsEnforced: boolean
-    budget: { left: number }
   },
-): Route[] {
-  const { conditions, visited, isTlsEnforced, budget } = chain
+): Parts<Route[]> {
+  const { conditions, visited, isTlsEnforced } = chain
   if (visited.includes(key) || visited.length >= MAX_DEPTH) {
     const message = visited.includes(key)
       ? `include creates an include cycle: ${[...visited, key].join(' -> ')}`
@@ -148,9 +143,9 @@ function routesOf(
   for (const [index, include] of (proxy.spec?.includes ?? []).entries()) {
     const own = include.conditions ?? []
     if (!isIncludeValid(own, verdict, seen)) continue
-    const childKey = `${include.namespace === undefined || include.namespace === '' ? namespace : include.namespace}/${include.name}`
+    const childKey = includedKey(include, namespace)
     const child = find(input, childKey)
-    const isRoot = child?.spec?.virtualhost !== undefined && child.spec.virtualhost !== null
+    const isRoot = child !== undefined && hasHost(child)
     if (child === undefined || isRoot) {
       if (child === undefined) verdict.error('IncludeError', 'IncludeNotFound', `include ${childKey} not found`)
       else {
@@ -161,13 +156,16 @@ function routesOf(
       continue
     }
     input.markIncluded(childKey)
-    if (budget.left-- <= 0) break
-    const next = { conditions: [...conditions, ...own], visited: [...visited, key], isTlsEnforced, budget }
-    routes.push(...routesOf(input, childKey, child, input.verdictOf(childKey, child), next))
+    const next = { conditions: [...conditions, ...own], visited: [...visited, key], isTlsEnforced }
+    // Not spread into a call: the number of its arguments is limited.
+    for (const route of yield* routesOf(input, childKey, child, input.verdictOf(childKey, child), next))
+      routes.push(route)
+    yield
   }
   const own: Route[] = []
   const { draft, objects, settings } = input
   for (const [index, route] of (proxy.spec?.routes ?? []).entries()) {
+    if (index % PART === PART - 1) yield
     const at = `spec.routes[${index}]`
     const given = route.conditions ?? NO_CONDITIONS
     const all = conditions.length === 0 ? given : [...conditions, ...given]

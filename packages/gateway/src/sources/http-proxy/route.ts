@@ -5,7 +5,7 @@
 import type { HTTPProxy, ProxyRoute, ProxyService } from '@seamark/kube/contour'
 import type { Immutable } from '@seamark/kube/object'
 import { parseGoDuration, parseTimeout } from '../../draft/durations.ts'
-import { originOf } from '../../draft/draft.ts'
+import { originOf } from '../../draft/origin.ts'
 import { headersPolicy, type HeadersResult } from '../../draft/headers.ts'
 import type { BuildSettings, Objects } from '../../draft/input.ts'
 import { findCaBundle, secretKey } from '../../draft/secrets.ts'

@@ -26,7 +26,11 @@ export function parseEscape(chars: readonly string[], at: number): { code: numbe
   const control = next === undefined ? undefined : CONTROLS.get(next)
   if (control !== undefined) return { code: control, length: 2 }
   const hex = /^\\x(?:\{([0-9a-fA-F]{1,6})\}|([0-9a-fA-F]{2}))/.exec(text)
-  if (hex !== null) return { code: Number.parseInt(hex[1] ?? hex[2]!, 16), length: hex[0].length }
+  if (hex !== null) {
+    const code = Number.parseInt(hex[1] ?? hex[2]!, 16)
+    if (code <= 0x10ffff) return { code, length: hex[0].length }
+    throw new RegexpSyntaxError('invalid escape sequence', hex[0].slice(0, -1))
+  }
   const octal = /^\\(0[0-7]{0,2}|[1-7][0-7]{1,2})/.exec(text)
   if (octal !== null) return { code: Number.parseInt(octal[1]!, 8), length: octal[0].length }
   if (next !== undefined && /^[\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e ]$/.test(next))

@@ -13,21 +13,65 @@ type Instruction =
   | { op: 'split'; a: number; b: number }
   | { op: 'match' }
 
-/** Nested counted repetitions multiply; a pattern beyond this size is rejected as too large. */
+/** Instructions; a pattern beyond it is refused as too large. */
 export const MAX_PROGRAM = 20_000
+
+/**
+ * Instructions of a pattern with its counted repetitions written out, which multiply; known before anything is compiled.
+ * @param setSize what a set of characters counts for
+ */
+function sizeOf(node: Node, setSize: (set: CharSet) => number): number {
+  switch (node.kind) {
+    case 'empty':
+      return 0
+    case 'set':
+      return setSize(node.set)
+    case 'assert':
+      return 1
+    case 'sequence':
+      return node.nodes.reduce((sum, each) => sum + sizeOf(each, setSize), 0)
+    case 'choice':
+      return node.nodes.reduce((sum, each) => sum + sizeOf(each, setSize), node.nodes.length - 1)
+    case 'repeat': {
+      const once = sizeOf(node.node, setSize)
+      if (node.max === Infinity) return once * (node.min + 1) + 1
+      return once * node.max + (node.max - node.min)
+    }
+  }
+}
+
+/**
+ * The size of a pattern for engines that match octets, as RE2 in Envoy does: a set of characters is several instructions there.
+ * Throws a RegexpSyntaxError with Go's message.
+ */
+export function measureRegexp(pattern: string): number {
+  return sizeOf(parseRegexp(pattern, true), octetSize)
+}
+
+/** Instructions for all octet sequences of `.`, of a negated set, and of a Unicode class, rounded up. */
+const ANY_SIZE = 12
+const UNICODE_SIZE = 1_000
+
+function octetSize({ ranges, classes, isNegated, foldsCase }: CharSet): number {
+  const ofRanges = ranges.length * (foldsCase ? 2 : 1)
+  const isWide = isNegated || ranges.some(([, high]) => high > 127)
+  return ofRanges + (isWide ? ANY_SIZE : 0) + (classes.length > 0 ? UNICODE_SIZE : 0)
+}
 
 class Compiler {
   readonly program: Instruction[] = [{ op: 'match' }]
   readonly sets: CharSet[] = []
-  readonly #pattern: string
-
-  constructor(pattern: string) {
-    this.#pattern = pattern
-  }
+  /** A repeated set is one set. */
+  readonly #setIds = new Map<CharSet, number>()
 
   #emit(instruction: Instruction): number {
-    if (this.program.length >= MAX_PROGRAM) throw new RegexpSyntaxError('expression too large', this.#pattern)
     return this.program.push(instruction) - 1
+  }
+
+  #idOf(set: CharSet): number {
+    let id = this.#setIds.get(set)
+    if (id === undefined) this.#setIds.set(set, (id = this.sets.push(set) - 1))
+    return id
   }
 
   /** Emits code for `node` that continues at `next`; returns its first instruction. */
@@ -36,7 +80,7 @@ class Compiler {
       case 'empty':
         return next
       case 'set':
-        return this.#emit({ op: 'set', set: this.sets.push(node.set) - 1, next })
+        return this.#emit({ op: 'set', set: this.#idOf(node.set), next })
       case 'assert':
         return this.#emit({ op: 'assert', what: node.what, next })
       case 'sequence':
@@ -61,7 +105,12 @@ class Compiler {
     } else {
       for (let i = min; i < max; i++) start = this.#emit(split(this.compile(node, start)))
     }
-    for (let i = 0; i < min; i++) start = this.compile(node, start)
+    for (let i = 0; i < min; i++) {
+      const before = this.program.length
+      start = this.compile(node, start)
+      // Repetitions of nothing have no size, and are not bounded by it.
+      if (this.program.length === before) break
+    }
     return start
   }
 }
@@ -74,8 +123,10 @@ export interface Program {
 
 /** Throws a RegexpSyntaxError with Go's message. */
 export function compileRegexp(pattern: string): Program {
-  const compiler = new Compiler(pattern)
-  const start = compiler.compile(parseRegexp(pattern), 0)
+  const node = parseRegexp(pattern)
+  if (sizeOf(node, () => 1) >= MAX_PROGRAM) throw new RegexpSyntaxError('expression too large', pattern)
+  const compiler = new Compiler()
+  const start = compiler.compile(node, 0)
   return { instructions: compiler.program, sets: compiler.sets, start }
 }
 

@@ -2,7 +2,8 @@
  * Parses RE2 syntax (as Go's `regexp`) into a syntax tree. No back-references, no look-around: the remaining syntax can
  * always be matched in linear time.
  *
- * Place in the flow: patterns of schemas and CEL's `matches` are parsed here and run by matcher.ts.
+ * Place in the flow: patterns are parsed here, measured and compiled by program.ts, and run by the matchers. The cost of
+ * parsing is proportional to the length of the pattern.
  */
 import { parseClass, perlClass, unicodeClass } from './char-class.ts'
 import type { CharSet } from './char-class.ts'
@@ -14,7 +15,8 @@ export type Node =
   | { kind: 'assert'; what: Assertion }
   | { kind: 'sequence'; nodes: Node[] }
   | { kind: 'choice'; nodes: Node[] }
-  | { kind: 'repeat'; node: Node; min: number; max: number; isLazy: boolean }
+  /** `isCounted`: written with braces. */
+  | { kind: 'repeat'; node: Node; min: number; max: number; isLazy: boolean; isCounted: boolean }
 
 export type Assertion = 'text-start' | 'text-end' | 'line-start' | 'line-end' | 'word' | 'not-word'
 
@@ -29,9 +31,12 @@ interface Flags {
 /** Go's limit of a counted repetition. */
 const MAX_REPEAT = 1000
 const MAX_DEPTH = 1000
+/** Characters of the flags of a group; Go accepts a flag twice. */
+const MAX_FLAGS = 100
 
-export function parseRegexp(pattern: string): Node {
-  return new Parser(pattern).parse()
+/** @param isStrict refuses what Go accepts and RE2 does not: two groups of one name, repetitions within `{0}` */
+export function parseRegexp(pattern: string, isStrict = false): Node {
+  return new Parser(pattern, isStrict).parse()
 }
 
 class Parser {
@@ -39,10 +44,15 @@ class Parser {
   readonly #pattern: string
   #at = 0
   #depth = 0
+  readonly #isStrict: boolean
+  readonly #names = new Set<string>()
+  /** Of nodes with counted repetitions: how often their most repeated part is repeated. */
+  readonly #repeats = new WeakMap<Node, number>()
   #flags: Flags = { foldsCase: false, isMultiline: false, dotIsAll: false, isUngreedy: false }
 
-  constructor(pattern: string) {
+  constructor(pattern: string, isStrict: boolean) {
     this.#pattern = pattern
+    this.#isStrict = isStrict
     this.#chars = Array.from(pattern)
   }
 
@@ -52,18 +62,14 @@ class Parser {
     return node
   }
 
-  #rest(from = this.#at): string {
-    return this.#chars.slice(from).join('')
+  /** At most `length` characters from a place on: a pattern that is copied at each of its parts would cost its square. */
+  #ahead(length: number, from = this.#at): string {
+    return this.#chars.slice(from, from + length).join('')
   }
 
+  /** @param text ASCII */
   #take(text: string): boolean {
-    if (
-      !this.#chars
-        .slice(this.#at, this.#at + text.length)
-        .join('')
-        .startsWith(text)
-    )
-      return false
+    for (let index = 0; index < text.length; index++) if (this.#chars[this.#at + index] !== text[index]) return false
     this.#at += text.length
     return true
   }
@@ -93,20 +99,39 @@ class Parser {
       if (bounds === undefined) return result
       if (count > 0)
         throw new RegexpSyntaxError('invalid nested repetition operator', this.#chars.slice(start, this.#at).join(''))
+      const isCounted = this.#chars[operatorStart] === '{'
       const isLazy = this.#take('?') !== this.#flags.isUngreedy
       const [min, max] = bounds
       if (min > MAX_REPEAT || (max !== Infinity && (max > MAX_REPEAT || max < min))) {
         throw new RegexpSyntaxError('invalid repeat count', this.#chars.slice(operatorStart, this.#at).join(''))
       }
-      result = { kind: 'repeat', node: result, min, max, isLazy }
+      result = { kind: 'repeat', node: result, min, max, isLazy, isCounted }
+      if (isCounted && (min >= 2 || max >= 2) && this.#repeatsOf(result) > MAX_REPEAT)
+        throw new RegexpSyntaxError('invalid repeat count', this.#chars.slice(operatorStart, this.#at).join(''))
     }
+  }
+
+  /** As Go's `repeatIsValid`: counted repetitions within each other multiply. */
+  #repeatsOf(node: Node): number {
+    if (node.kind === 'empty' || node.kind === 'set' || node.kind === 'assert') return 1
+    let repeats = this.#repeats.get(node)
+    if (repeats !== undefined) return repeats
+    repeats = 1
+    if (node.kind !== 'repeat') for (const each of node.nodes) repeats = Math.max(repeats, this.#repeatsOf(each))
+    else if (node.max !== 0 || this.#isStrict) {
+      const times = node.max === Infinity ? node.min : node.max
+      repeats = (node.isCounted ? Math.max(1, times) : 1) * this.#repeatsOf(node.node)
+    }
+    this.#repeats.set(node, repeats)
+    return repeats
   }
 
   #bounds(): [number, number] | undefined {
     if (this.#take('*')) return [0, Infinity]
     if (this.#take('+')) return [1, Infinity]
     if (this.#take('?')) return [0, 1]
-    const match = /^\{(\d+)(?:(,)(\d*))?\}/.exec(this.#chars.slice(this.#at, this.#at + 30).join(''))
+    if (this.#chars[this.#at] !== '{') return undefined
+    const match = /^\{(\d+)(?:(,)(\d*))?\}/.exec(this.#ahead(30))
     if (match === null) return undefined
     this.#at += match[0].length
     const min = Number(match[1])
@@ -139,6 +164,15 @@ class Parser {
       case '+':
       case '?':
         throw new RegexpSyntaxError('missing argument to repetition operator', char)
+      case '{': {
+        const start = this.#at
+        if (this.#bounds() !== undefined) {
+          const operator = this.#chars.slice(start, this.#at).join('')
+          throw new RegexpSyntaxError('missing argument to repetition operator', operator)
+        }
+        this.#at++
+        return this.#literal(char.codePointAt(0)!)
+      }
       case '\\':
         return this.#escape()
       default:
@@ -159,9 +193,7 @@ class Parser {
     this.#at++
     const outer = { ...this.#flags }
     if (this.#take('?')) {
-      const name = /^P?<(\w+)>/.exec(this.#rest())
-      if (name !== null) this.#at += name[0].length
-      else if (!this.#flagsOfGroup(start)) return { kind: 'empty' }
+      if (!this.#nameOfGroup(start) && !this.#flagsOfGroup(start)) return { kind: 'empty' }
     }
     const node = this.#choice()
     if (!this.#take(')')) throw new RegexpSyntaxError('missing closing )', this.#pattern)
@@ -169,12 +201,24 @@ class Parser {
     return node
   }
 
+  /** `(?P<name>` and `(?<name>`. */
+  #nameOfGroup(start: number): boolean {
+    const open = this.#chars[this.#at] === 'P' ? this.#at + 1 : this.#at
+    if (this.#chars[open] !== '<') return false
+    const end = this.#chars.indexOf('>', open)
+    const name = this.#chars.slice(open + 1, end < 0 ? undefined : end).join('')
+    const whole = this.#chars.slice(start, end < 0 ? undefined : end + 1).join('')
+    if (end < 0 || !/^\w+$/.test(name)) throw new RegexpSyntaxError('invalid named capture', whole)
+    if (this.#isStrict && this.#names.has(name)) throw new RegexpSyntaxError('duplicate capture group name', name)
+    this.#names.add(name)
+    this.#at = end + 1
+    return true
+  }
+
   /** `(?i:` opens a group (true), `(?i)` changes the flags of what follows (false). */
   #flagsOfGroup(start: number): boolean {
-    const match = /^([imsU]*)(?:-([imsU]+))?([:)])/.exec(this.#rest())
-    if (match === null) {
-      throw new RegexpSyntaxError('invalid or unsupported Perl syntax', this.#rest(start).slice(0, 3))
-    }
+    const match = /^([imsU]*)(?:-([imsU]+))?([:)])/.exec(this.#ahead(MAX_FLAGS))
+    if (match === null) throw new RegexpSyntaxError('invalid or unsupported Perl syntax', this.#ahead(3, start))
     this.#at += match[0].length
     const flags = { ...this.#flags }
     for (const [letters, value] of [

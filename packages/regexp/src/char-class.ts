@@ -212,7 +212,9 @@ export function inSet(set: CharSet, code: number): boolean {
   const char = String.fromCodePoint(code)
   const lower = char.toLowerCase().codePointAt(0)!
   const upper = char.toUpperCase().codePointAt(0)!
-  return (contains(set, code) || contains(set, lower) || contains(set, upper)) !== set.isNegated
+  // The letters of one case may be several: of the two small sigmas only one is the small letter of the capital one.
+  const small = String.fromCodePoint(upper).toLowerCase().codePointAt(0)!
+  return [code, lower, upper, small].some((each) => contains(set, each)) !== set.isNegated
 }
 
 function contains(set: CharSet, code: number): boolean {

@@ -1,0 +1,105 @@
+/**
+ * How many routes and regular expressions an HTTPProxy has, with everything that it includes: counted before they are made,
+ * because includes multiply. A tree is counted once, however often it is included.
+ */
+import { HTTPProxy } from '@seamark/kube/contour'
+import type { Immutable } from '@seamark/kube/object'
+import type { BuildSettings, Objects } from '../../draft/input.ts'
+import { MAX_INCLUDES } from '../../draft/limits.ts'
+import type { Parts } from '../../draft/turns.ts'
+import { isServedClass } from '../ingress-class.ts'
+
+type Proxy = Immutable<HTTPProxy>
+
+/** The depth of includes: deeper trees are refused rather than exhausting the stack. */
+export const MAX_DEPTH = 64
+
+export interface TreeSize {
+  readonly routes: number
+  /** Followed from the root on; more than MAX_INCLUDES are not counted to the end. */
+  readonly includes: number
+}
+
+interface CountedSize extends TreeSize {
+  /** The same wherever it is included: it has no cycle, and is not too deep. */
+  readonly isFixed: boolean
+}
+
+export class IncludeTree {
+  readonly #objects: Objects
+  readonly #settings: BuildSettings
+  readonly #sizes = new Map<string, CountedSize>()
+
+  constructor(objects: Objects, settings: BuildSettings) {
+    this.#objects = objects
+    this.#settings = settings
+  }
+
+  /** Throws on an object that cannot be read. */
+  *count(key: string, proxy: Proxy): Parts<TreeSize> {
+    return yield* this.#count(key, proxy, [], { left: MAX_INCLUDES })
+  }
+
+  /** @param budget of includes that have no known size */
+  *#count(key: string, proxy: Proxy, visited: readonly string[], budget: { left: number }): Parts<CountedSize> {
+    const known = this.#sizes.get(key)
+    if (known !== undefined) return known
+    if (visited.includes(key) || visited.length >= MAX_DEPTH) return { routes: 0, includes: 0, isFixed: false }
+    if (budget.left-- <= 0) return { routes: 0, includes: Infinity, isFixed: false }
+    yield
+    const { routes: own = [], includes: list = [] } = proxy.spec ?? {}
+    let [routes, includes, isFixed] = [own.length, 0, true]
+    const { namespace = '' } = proxy.metadata
+    const path = [...visited, key]
+    for (const include of list) {
+      const childKey = includedKey(include, namespace)
+      const child = this.#objects.get(HTTPProxy, childKey)
+      const isIncluded = child !== undefined && isServedClass(child, this.#settings) && !hasHost(child)
+      // One that is not found is a route that answers 502.
+      const size = isIncluded ? yield* this.#count(childKey, child, path, budget) : MISSING
+      routes += size.routes
+      includes += size.includes + 1
+      isFixed &&= size.isFixed
+      if (includes > MAX_INCLUDES) break
+    }
+    const size = { routes, includes, isFixed }
+    if (isFixed) this.#sizes.set(key, size)
+    return size
+  }
+}
+
+const MISSING: CountedSize = { routes: 1, includes: 0, isFixed: true }
+
+export function hasHost({ spec }: Proxy): boolean {
+  return spec?.virtualhost !== undefined && spec.virtualhost !== null
+}
+
+export function includedKey(
+  include: { readonly namespace?: string; readonly name: string },
+  namespace: string,
+): string {
+  return `${include.namespace === undefined || include.namespace === '' ? namespace : include.namespace}/${include.name}`
+}
+
+/** Regular expressions of the object itself: paths, header and query conditions, origins. */
+export function countPatterns({ spec }: Proxy): number {
+  let count = 0
+  // Counted before anything is read: what has another type is reported later.
+  for (const { conditions } of listOf(spec?.routes))
+    for (const { regex, header, queryParameter } of listOf(conditions)) {
+      if (regex !== undefined && regex !== '') count++
+      if (header?.regex !== undefined && header.regex !== '') count++
+      if (queryParameter?.regex !== undefined && queryParameter.regex !== '') count++
+    }
+  for (const { conditions } of listOf(spec?.includes))
+    for (const { header, queryParameter } of listOf(conditions)) {
+      if (header?.regex !== undefined && header.regex !== '') count++
+      if (queryParameter?.regex !== undefined && queryParameter.regex !== '') count++
+    }
+  const origins: unknown = spec?.virtualhost?.corsPolicy?.allowOrigin
+  return count + (Array.isArray(origins) ? origins.length : 0)
+}
+
+function listOf<T>(list: readonly T[] | undefined): readonly T[] {
+  return Array.isArray(list) ? (list as readonly T[]).filter((each) => typeof each === 'object' && each !== null) : []
+}

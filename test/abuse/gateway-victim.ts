@@ -1,0 +1,159 @@
+/**
+ * A gateway as it is shipped, in a process with limited memory, on an API server of the test, and a victim that is asked
+ * throughout: how long each of its requests took, and which failed.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { Agent, request } from 'node:http'
+import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { createApiServer, newToken, writeKubeconfig } from '@seamark/apiserver'
+import { type Client, configFromText, connect, CustomResourceDefinition, Namespace } from '@seamark/kube'
+import { HTTPProxy } from '@seamark/kube/contour'
+import { playgroundCrds } from '@seamark/operator'
+import { startLimited } from './limited-process.ts'
+
+const HEAP_MIB = 512
+/** Between two requests of the victim. */
+const PAUSE_MS = 10
+/** Requests of the victim without an attack, before and in the same process. */
+const QUIET_REQUESTS = 300
+/** What an attack may add to the longest time without one. */
+const ADDED_MS = 250
+const TIMEOUT_MS = 60_000
+
+interface Ask {
+  readonly host: string
+  readonly path?: string
+  /** Over TLS. */
+  readonly tls?: { readonly ca: string; readonly cert?: string; readonly key?: string }
+}
+
+interface Watched {
+  readonly requests: number
+  /** Milliseconds. */
+  readonly p99: number
+  readonly max: number
+  readonly failures: readonly string[]
+}
+
+export interface AttackedGateway {
+  readonly client: Client
+  /** The status of the answer; 0 if the connection was closed without one. */
+  status(ask: Ask): Promise<number>
+  metrics(): Promise<string>
+  /** Asks the victim without an attack, and while `attack` runs; fails when the attack can be told by its requests. */
+  attack(title: string, victim: Ask, attack: () => Promise<void>): Promise<void>
+  statusOf(key: string): Promise<HTTPProxy['status']>
+  isRunning(): boolean
+  peakMib(): Promise<number | undefined>
+  stop(): Promise<void>
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
+
+/** `seamark gateway`, or `seamark run` with a configuration. */
+export async function startAttackedGateway(config?: string): Promise<AttackedGateway> {
+  const token = newToken()
+  const tokens = new Map([[token, { name: 'admin', groups: ['system:masters'] }]])
+  const server = createApiServer({ anonymous: 'refused', tokens })
+  const { url, caPem = '' } = await server.listen({ tls: 'self-signed' })
+  const text = writeKubeconfig({ server: url, caPem, token })
+  const folder = await mkdtemp(join(tmpdir(), 'seamark-abuse-gateway-'))
+  const [kubeconfig, settings] = [join(folder, 'kubeconfig'), join(folder, 'seamark.yaml')]
+  await writeFile(kubeconfig, text, { mode: 0o600 })
+  await writeFile(settings, config ?? '')
+  const cluster = connect(configFromText(text), { fieldManager: 'test' })
+  for (const definition of playgroundCrds()) await cluster.client.create(CustomResourceDefinition, definition)
+  for (const name of ['victim', 'tenant', 'seamark']) await cluster.client.create(Namespace, { metadata: { name } })
+  const metrics = `127.0.0.1:${await freePort()}`
+  const common = ['--kubeconfig', kubeconfig, '-n', 'seamark']
+  const listen = ['--http-listen', '127.0.0.1:0', '--https-listen', '127.0.0.1:0', '--metrics', metrics]
+  const args = config === undefined ? ['gateway', ...common, ...listen] : ['run', ...common, '--config', settings]
+  const program = startLimited('bin/seamark', args, HEAP_MIB)
+  const [, http = '', https = ''] = await program.line(/^(?:ready|gateway) \S*:(\d+) \S*:(\d+)$/)
+  const agents: { destroy(): void }[] = []
+  const plain = new Agent({ keepAlive: true })
+  agents.push(plain)
+  const secure = new Map<string, TlsAgent>()
+
+  const status = async ({ host, path = '/', tls }: Ask): Promise<number> =>
+    new Promise((resolve) => {
+      const options = { host: '127.0.0.1', path, headers: { host }, timeout: TIMEOUT_MS }
+      let call
+      if (tls === undefined) call = request({ ...options, port: Number(http), agent: plain })
+      else {
+        const id = JSON.stringify([host, tls])
+        const agent = secure.get(id) ?? new TlsAgent({ keepAlive: true })
+        secure.set(id, agent)
+        call = tlsRequest({ ...options, ...tls, port: Number(https), servername: host, agent })
+      }
+      call.on('response', (response) => {
+        response.resume().on('error', () => resolve(0))
+        response.on('end', () => resolve(response.statusCode ?? 0))
+      })
+      call.on('timeout', () => call.destroy())
+      call.on('error', () => resolve(0))
+      call.end()
+    })
+
+  const watch = async (ask: Ask, isOver: (requests: number) => boolean): Promise<Watched> => {
+    const times: number[] = []
+    const failures: string[] = []
+    while (!isOver(times.length)) {
+      const begun = performance.now()
+      const answer = await status(ask)
+      times.push(performance.now() - begun)
+      if (answer !== 200) failures.push(`request ${times.length}: ${answer}`)
+      await setTimeout(PAUSE_MS)
+    }
+    const sorted = times.toSorted((a, b) => a - b)
+    const p99 = sorted[Math.floor(sorted.length * 0.99)] ?? 0
+    return { requests: times.length, p99, max: sorted.at(-1) ?? 0, failures }
+  }
+
+  return {
+    client: cluster.client,
+    status,
+    metrics: async () => (await fetch(`http://${metrics}/metrics`)).text(),
+    async attack(title, victim, attack) {
+      const until = performance.now() + TIMEOUT_MS
+      while ((await status(victim)) !== 200) {
+        if (performance.now() > until) throw new Error('the victim is not served')
+        await setTimeout(PAUSE_MS)
+      }
+      const quiet = await watch(victim, (requests) => requests >= QUIET_REQUESTS)
+      const state = { isDone: false }
+      const attacking = attack().finally(() => (state.isDone = true))
+      const attacked = await watch(victim, (requests) => state.isDone && requests >= QUIET_REQUESTS)
+      await attacking
+      const show = ({ requests, p99, max }: Watched) =>
+        `p99 ${p99.toFixed(1)} ms, longest ${max.toFixed(1)} ms of ${requests}`
+      process.stdout.write(`${title}: without ${show(quiet)}; with ${show(attacked)}\n`)
+      const failures = [...quiet.failures, ...attacked.failures]
+      if (failures.length > 0) throw new Error(`requests of the victim failed: ${failures.slice(0, 10).join(', ')}`)
+      if (attacked.max > quiet.max + ADDED_MS)
+        throw new Error(
+          `a request of the victim waited ${attacked.max.toFixed(0)} ms, without the attack ${quiet.max.toFixed(0)} ms`,
+        )
+    },
+    statusOf: async (key) => (await cluster.client.get(HTTPProxy, key)).status,
+    isRunning: () => program.isRunning(),
+    peakMib: async () => program.peakMib(),
+    async stop() {
+      for (const agent of [...agents, ...secure.values()]) agent.destroy()
+      await program.stop()
+      await cluster.close()
+      await server.close()
+      await rm(folder, { recursive: true })
+    },
+  }
+}
