@@ -11,6 +11,7 @@ import {
   type AppOptions,
   DNSEndpoint,
   DNSLoadBalancer,
+  DNSLoadBalancerEndpoint,
   DnsConfig,
   GlobalIngressPolicy,
   loadConfig,
@@ -224,6 +225,68 @@ it('a publish that runs in another process leaves a root to balance', async () =
   })
 })
 
+describe.each(SERVERS)('a host of an older source of publish, on $name', ({ start: startServer, isMissing }) => {
+  it.skipIf(isMissing)(
+    'passes to a younger load balancer of another namespace only when the source is gone',
+    async () => {
+      const backend = await new Gateway('127.0.0.1').start()
+      const resolver = createDnsClient()
+      try {
+        await using environment = await FleetEnvironment.start([], startServer)
+        const { client } = environment.hub
+        await client.create(Namespace, { metadata: { name: 'other' } })
+        await client.create(Ingress, {
+          metadata: { namespace: 'shop', name: 'older' },
+          spec: { ingressClassName: 'nginx', rules: [{ host: HOST }] },
+        })
+        // Creation times have seconds: the load balancer has to be younger.
+        const born = Date.parse((await client.get(Ingress, 'shop/older')).metadata.creationTimestamp ?? '')
+        await expect.poll(() => Date.now(), POLL_OPTIONS).toBeGreaterThan(born + 1_000)
+        const balancer = async (name: string, DNSName: string) => {
+          const healthCheck = { scheme: 'http' as const, port: backend.port, interval: '1s', timeout: '1s', rise: 1 }
+          const spec = { DNSName, ttl: 1, healthPath: '/', healthCheck }
+          await client.create(DNSLoadBalancer, { metadata: { namespace: 'other', name }, spec })
+          await client.create(DNSLoadBalancerEndpoint, {
+            metadata: { namespace: 'other', name },
+            spec: { loadbalancer: name, ipaddress: '127.0.0.1' },
+          })
+        }
+        await balancer('young', HOST)
+        const { server } = await start(environment, unified)
+        // Of a load balancer that is created later and free: what balance does about the first is done.
+        await balancer('free', 'free.example.com')
+        const published = async (): Promise<string[]> =>
+          (await client.list(DNSEndpoint)).items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).sort()
+        await expect.poll(published, POLL_OPTIONS).toContain('other/free-dnslb')
+        const ready = async () =>
+          (await client.get(DNSLoadBalancer, 'other/young')).status?.conditions?.find(({ type }) => type === 'Ready')
+        await expect.poll(ready, POLL_OPTIONS).toMatchObject({
+          status: 'False',
+          reason: 'ClaimHeldByOther',
+          message: expect.stringContaining('Ingress shop/older'),
+        })
+        expect(await published()).toEqual(['other/free-dnslb'])
+        // The source gets its address after balance could have published.
+        const status = { loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } }
+        await client.patch(Ingress, 'shop/older', 'merge', { status }, { subresource: 'status' })
+        await expect.poll(async () => resolve(resolver, server), POLL_OPTIONS).toEqual(['192.0.2.1'])
+        expect(await published()).toEqual(['other/free-dnslb', 'shop/older-ingress'])
+        await client.delete(Ingress, 'shop/older')
+        // Where no controller manager runs, the test collects garbage.
+        await client.delete(DNSEndpoint, 'shop/older-ingress').catch(() => undefined)
+        await expect
+          .poll(async () => resolve(resolver, server), { ...POLL_OPTIONS, timeout: 100_000 })
+          .toEqual(['127.0.0.1'])
+        expect(await ready()).toMatchObject({ status: 'True' })
+        expect(await published()).toEqual(['other/free-dnslb', 'other/young-dnslb'])
+      } finally {
+        await resolver.close()
+        backend.stop()
+      }
+    },
+  )
+})
+
 it('a load balancer and a source of two namespaces that name one host are told about each other', async () => {
   await using environment = await FleetEnvironment.start([])
   const { client } = environment.hub
@@ -259,6 +322,74 @@ it('a load balancer and a source of two namespaces that name one host are told a
       'Ingress late ClaimHeldByOther: host a.example.com belongs to DNSLoadBalancer other/first',
       'Ingress second HostShared: DNSLoadBalancer other/late-balancer names host b.example.com, too; it belongs to this object, which is older',
     ])
+})
+
+/** Events that tell the holder of a host of another object. */
+const shared = async (client: Client): Promise<string[]> =>
+  (await client.list(Event)).items
+    .filter(({ reason }) => reason === 'HostShared')
+    .map(({ regarding, note }) => `${regarding?.kind} ${regarding?.namespace}/${regarding?.name}: ${note}`)
+    .sort()
+
+it('two sources of two namespaces that name one host are told about each other, once', async () => {
+  await using environment = await FleetEnvironment.start([])
+  const { client } = environment.hub
+  await client.create(Namespace, { metadata: { name: 'other' } })
+  const rules = [{ host: 'a.example.com' }, { host: 'b.example.com' }]
+  const create = async (namespace: string, name: string) =>
+    client.create(Ingress, { metadata: { namespace, name }, spec: { ingressClassName: 'nginx', rules } })
+  const first = await create('shop', 'first')
+  const born = Date.parse(first.metadata.creationTimestamp ?? '')
+  await expect.poll(() => Date.now(), POLL_OPTIONS).toBeGreaterThan(born + 1_000)
+  await create('other', 'late')
+  const expected = [
+    'Ingress shop/first: Ingress other/late names hosts a.example.com, b.example.com, too; this object has it, which is older',
+  ]
+  const publish = { publish: unified, fleet: undefined } as never
+  const before = environment.run({}, publish)
+  await expect.poll(async () => shared(client), POLL_OPTIONS).toEqual(expected)
+  // Something else changes: what is known is not said again, nor by the process that follows.
+  await client.patch(Ingress, 'other/late', 'merge', { metadata: { labels: { seen: 'again' } } })
+  await before.stop()
+  environment.run({}, publish)
+  await client.create(Ingress, {
+    metadata: { namespace: 'shop', name: 'plain' },
+    spec: { ingressClassName: 'nginx', rules: [{ host: 'plain.example.com' }] },
+  })
+  const status = { loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } }
+  await client.patch(Ingress, 'shop/plain', 'merge', { status }, { subresource: 'status' })
+  await expect.poll(async () => endpointsOf(client), POLL_OPTIONS).toContain('plain-ingress')
+  const counts = (await client.list(Event)).items
+    .filter(({ reason }) => reason === 'HostShared')
+    .map(({ series }) => series?.count ?? 1)
+  expect([await shared(client), counts]).toEqual([expected, [1]])
+})
+
+it('the root that has a host is told once which root of another namespace names it, too', async () => {
+  await using environment = await FleetEnvironment.start([])
+  const { client } = environment.hub
+  await client.create(Namespace, { metadata: { name: 'other' } })
+  const before = environment.run()
+  await client.create(Ingress, root('first', HOST))
+  await expect.poll(async () => environment.global('first'), POLL_OPTIONS).toBeDefined()
+  await client.create(Ingress, { ...root('rival', HOST), metadata: { namespace: 'other', name: 'rival' } })
+  const expected = [`Ingress shop/first: Ingress other/rival names host ${HOST}, too; it belongs to this object`]
+  await expect.poll(async () => shared(client), POLL_OPTIONS).toEqual(expected)
+  const owned = async () =>
+    (await environment.global('rival'))?.status?.conditions?.find(({ type }) => type === 'HostsOwned')?.reason
+  await expect.poll(owned, POLL_OPTIONS).toBe('HostConflict')
+  await before.stop()
+  // With the Events gone, a process that says it again would be seen.
+  for (const { metadata } of (await client.list(Event)).items)
+    await client.delete(Event, `${metadata.namespace}/${metadata.name}`)
+  const after = environment.run()
+  await client.create(Ingress, root('third', 'third.example.com'))
+  await expect.poll(async () => (await environment.global('third'))?.status, POLL_OPTIONS).toBeDefined()
+  await client.patch(Ingress, 'other/rival', 'merge', { metadata: { labels: { seen: 'again' } } })
+  await client.create(Ingress, root('fourth', 'fourth.example.com'))
+  await expect.poll(async () => (await environment.global('fourth'))?.status, POLL_OPTIONS).toBeDefined()
+  await after.stop()
+  expect(await shared(client)).toEqual([])
 })
 
 it('without the right to read load balancers and classes, hosts are published as if there were none', async () => {

@@ -3,6 +3,7 @@ import { type Clock, type Logger, type Manager, untilAborted } from '@seamark/ku
 import { setUpBalance } from '../balance/set-up.ts'
 import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
 import { type MemberRegistry, setUpMembers } from '../clusters/member-registry.ts'
+import type { HostSources } from '../hosts/host-sources.ts'
 import { setUpFleet } from '../fleet/set-up.ts'
 import { reportDeniedWatches } from '../process/reports/denied-watches.ts'
 import { serverText } from '@seamark/dns'
@@ -50,10 +51,11 @@ export function setUpCapabilities(
   })
   const guarded = { ...common, heldObjects, massLimits }
   mgr.cache(DNSEndpoint, { projection: trimEndpoint, keepManagedFieldsOf: FIELD_MANAGER })
+  let hostSources: HostSources | undefined
   if (publish !== undefined) {
     const { reportsInitialFindings = true } = options
     const parts = { fleet, balance: options.balance !== undefined }
-    setUpPublish(mgr, { ...guarded, options: { ...publish, parts }, reportsInitialFindings })
+    hostSources = setUpPublish(mgr, { ...guarded, options: { ...publish, parts }, reportsInitialFindings })
   }
   const { allowLoopback = false, denyAddresses = [], connectMember } = options
   let members: MemberRegistry | undefined
@@ -91,6 +93,7 @@ export function setUpCapabilities(
     setUpBalance(mgr, {
       ...common,
       ...options.balance,
+      ...(hostSources !== undefined && { hostSources }),
       guard: { allowLoopback, deny: denyAddresses },
       ownZones: dns?.zones().map(({ zone }) => zone) ?? [],
       ...(serving !== undefined && {

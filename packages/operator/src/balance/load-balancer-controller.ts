@@ -4,12 +4,13 @@
  * What is published is read back through the publisher, so stickiness and the last answer survive a restart. Steady state
  * writes nothing: equal records and statuses are not sent, and an Event equal to the last one of its object is not repeated.
  */
-import type { Immutable, Manager } from '@seamark/kube'
-import { keyOf } from '@seamark/kube/object'
+import type { Context, Immutable, Manager } from '@seamark/kube'
+import { keyOf, type Obj } from '@seamark/kube/object'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import type { HealthMonitor } from '../health/monitor.ts'
+import { canonicalName, isInvalid } from '../rrset/rrset.ts'
 import { loadBalancersOf } from './write/guarded-write.ts'
 import { type BalanceDefaults, readLoadBalancer } from './load-balancer.ts'
 import type { LoadBalancerControllerOptions } from './load-balancer-options.ts'
@@ -52,6 +53,14 @@ export function setUpLoadBalancers(mgr: Manager, options: LoadBalancerController
     })
     .gone((key, ctx) => reconciler.forget(key, ctx))
   if (options.publisher === undefined) builder.owns(DNSEndpoint)
+  for (const { kind, when, hostsOf } of options.hostSources?.watches ?? []) {
+    const toBalancers = (object: Immutable<Obj>, cache: Pick<Context, 'by'>): string[] =>
+      hostsOf(object).flatMap((host) => {
+        const name = canonicalName(host)
+        return isInvalid(name) ? [] : cache.by(reconciler.byName, name).map(keyOf)
+      })
+    builder.watches(kind, toBalancers, { optional: true, skipsDenied: true, when })
+  }
   builder.reconcile((object, ctx) => reconciler.reconcile(object, ctx))
   return monitor
 }

@@ -1,4 +1,5 @@
 /** The options of the controller of load balancers. */
+import type { HostSources } from '../hosts/host-sources.ts'
 import type { HealthMonitor } from '../health/monitor.ts'
 import type { BalanceMetrics } from './report/balance-metrics.ts'
 import type { WriteGuard } from './write/guarded-write.ts'
@@ -16,6 +17,8 @@ export interface LoadBalancerControllerOptions {
   readonly answers?: (onChange: (keys: readonly string[]) => void) => NameLookup
   /** Zones of our own DNS server, for the default publisher. @default none */
   readonly ownZones?: readonly string[]
+  /** Of publish in this process: a source may keep its host from a load balancer. @default none */
+  readonly hostSources?: HostSources
   /** @default a DNSEndpoint that the load balancer owns */
   readonly publisher?: RecordPublisher
   readonly metrics?: BalanceMetrics

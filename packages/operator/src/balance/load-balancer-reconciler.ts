@@ -100,6 +100,7 @@ export class LoadBalancerReconciler {
       endpoints,
       lookup: (name) => this.#lookup.addressesOf(name),
       holder: this.#holderOf(read, ctx),
+      holding: this.#options.hostSources?.holdingOf(object),
       verdictOf: (key) => this.#monitor.healthOf(ctx.key, key).verdict,
       healthOf: (key) => this.#monitor.healthOf(ctx.key, key),
       nameVerdict: this.#monitor.healthOf(ctx.key, NAME_ID).verdict,
@@ -130,7 +131,9 @@ export class LoadBalancerReconciler {
   #holderOf(read: ReadBalancer, ctx: Context): string | undefined {
     if (!('settings' in read)) return undefined
     const { recordName } = read.settings
-    return claimNames(ctx.by(this.byName, recordName), this.#options.defaults).get(recordName)
+    const { defaults, hostSources } = this.#options
+    const isHeldBack = (object: Balancer): boolean => hostSources?.holdingOf(object) !== undefined
+    return claimNames(ctx.by(this.byName, recordName), defaults, isHeldBack).get(recordName)
   }
 
   #isEveryVerdictKnown(key: string, endpoints: Endpoints): boolean {

@@ -14,6 +14,7 @@ import {
 } from '@seamark/kube'
 import { keepStoredVersions, loadBalancerCrds } from '../api/crds/dns-load-balancer-crds.ts'
 import { installCrds } from '../api/crds/install-crds.ts'
+import type { HostSources } from '../hosts/host-sources.ts'
 import { systemResolver } from '../health/connection.ts'
 import { createHealthMonitor, type HealthMonitorDeps } from '../health/monitor.ts'
 import { createBalanceMetrics } from './report/balance-metrics.ts'
@@ -36,6 +37,8 @@ export interface BalanceSetUp extends BalanceOptions {
   readonly clock: Clock
   /** Zones of the DNS server of this process, canonical with a trailing dot. */
   readonly ownZones?: readonly string[]
+  /** Of publish in this process. @default none */
+  readonly hostSources?: HostSources
   /** Addresses that probes must not connect to. */
   readonly guard: GuardOptions
   /** The manager serves webhooks: how the API server calls them. @default v1beta1 alone is served */
@@ -60,6 +63,7 @@ export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
     untilMayWrite,
     ...(setUp.secondWriter !== undefined && { secondWriter: setUp.secondWriter }),
     metrics: createBalanceMetrics(mgr.metrics.registry),
+    ...(setUp.hostSources !== undefined && { hostSources: setUp.hostSources }),
     ...(setUp.ownZones !== undefined && { ownZones: setUp.ownZones }),
     monitor: (onChange) =>
       createHealthMonitor({

@@ -8,15 +8,31 @@ import type { Immutable, Obj } from '@seamark/kube/object'
 import { DomainVerification } from '../api/domain-verification.ts'
 import { HostClaim } from '../api/host-claim.ts'
 import type { Reason } from '../reasons.ts'
-import { type Claimant, claimName, decideClaim, newClaim, overlaps, withoutOwner } from './decide/host-claim.ts'
+import {
+  type Claimant,
+  claimName,
+  decideClaim,
+  type HostHolder,
+  newClaim,
+  overlaps,
+  withoutOwner,
+} from './decide/host-claim.ts'
 import type { RootKind } from './roots/root-kind.ts'
 import { ROOT_KINDS } from './roots/root-kinds.ts'
+
+export interface RefusedHost {
+  readonly host: string
+  readonly reason: Reason
+  readonly message: string
+  /** The root that has the host. */
+  readonly holder?: HostHolder
+}
 
 export interface ClaimedHosts {
   readonly owned: readonly string[]
   /** UIDs of the roots that share an owned host, the leading one first. */
   readonly owners: ReadonlyMap<string, readonly string[]>
-  readonly refused: readonly { readonly host: string; readonly reason: Reason; readonly message: string }[]
+  readonly refused: readonly RefusedHost[]
 }
 
 export class Claims {
@@ -49,7 +65,7 @@ export class Claims {
   ): Promise<ClaimedHosts> {
     const claimant = claimantOf(kind, root)
     const owners = new Map<string, readonly string[]>()
-    const refused: { host: string; reason: Reason; message: string }[] = []
+    const refused: RefusedHost[] = []
     const hosts = kind.hostsOf(root)
     for (const host of hosts) {
       const claim = ctx.get(HostClaim, claimName(host))
@@ -64,7 +80,8 @@ export class Claims {
         isVerified: needsProof ? await isVerified(host, claimant.namespace, isOurs, ctx) : undefined,
       })
       if (decision.state === 'refused') {
-        refused.push({ host, reason: decision.reason, message: decision.message })
+        const { state: _, ...refusal } = decision
+        refused.push({ host, ...refusal })
         continue
       }
       const taken =

@@ -5,6 +5,7 @@
 import { normalizeHost } from '@seamark/dialects'
 import type { Immutable, Obj, OwnerReference } from '@seamark/kube/object'
 import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
+import type { Reason } from '../reasons.ts'
 
 /** On a Service, an Ingress or a Gateway: the load balancer whose endpoints its addresses are. */
 export const LOAD_BALANCER_ANNOTATION = 'loadbalancer.gardener.cloud/dnsloadbalancer'
@@ -33,13 +34,18 @@ export function hostOf({ spec }: Immutable<DNSLoadBalancer>): string {
 
 /**
  * Whether a controller publishes it: balance in this process, or one that wrote a status. An invalid one is published by
- * none, and one that is being deleted claims nothing.
+ * none, and one that is being deleted claims nothing. Balance of this process decides claims by the rule of publisher.ts; of
+ * another one the status is all that is known.
  */
 export function isPublished({ metadata, status }: Immutable<DNSLoadBalancer>, isBalanceHere: boolean): boolean {
   if (metadata.deletionTimestamp !== undefined) return false
-  const isInvalid = status?.conditions?.some(({ reason }) => reason === 'LoadBalancerInvalid') === true
-  return !isInvalid && (isBalanceHere || (status?.state ?? '') !== '')
+  const has = (wanted: readonly string[]): boolean =>
+    status?.conditions?.some(({ reason }) => wanted.includes(reason)) === true
+  if (has(['LoadBalancerInvalid'])) return false
+  return isBalanceHere || ((status?.state ?? '') !== '' && !has(LOST_CLAIMS))
 }
+
+const LOST_CLAIMS: readonly Reason[] = ['NameClaimed', 'ClaimHeldByOther', 'ClaimPending']
 
 interface Owned {
   readonly metadata: {

@@ -40,10 +40,13 @@ export interface HostBalancer {
   readonly isOfSource: boolean
 }
 
-export interface HostFacts {
+export interface SourceFacts {
   readonly source: Aged
   readonly isRoot: boolean
   readonly publishesRoots: boolean
+}
+
+export interface HostFacts extends SourceFacts {
   readonly balancers: readonly HostBalancer[]
 }
 
@@ -53,13 +56,24 @@ export type HostPublisher =
   /** `holder` undefined: the load balancer of a root that is not written yet. */
   | { readonly by: 'balance'; readonly holder: HostBalancer | undefined; readonly isConflict: boolean }
 
-export function publisherOf({ source, isRoot, publishesRoots, balancers }: HostFacts): HostPublisher {
-  const [holder] = balancers.toSorted((a, b) => compareAge(a.age, b.age))
-  if (holder === undefined)
-    return isRoot && !publishesRoots ? { by: 'balance', holder, isConflict: false } : { by: 'publish' }
-  const isOfOne = holder.isOfSource || holder.age.namespace === source.namespace
-  if (isOfOne) return { by: 'balance', holder, isConflict: false }
-  const isBalanced = isRoot && !publishesRoots
-  if (isBalanced || compareAge(holder.age, source) < 0) return { by: 'balance', holder, isConflict: true }
-  return { by: 'publish', rival: holder }
+export function publisherOf({ balancers, ...facts }: HostFacts): HostPublisher {
+  const oldestFirst = balancers.toSorted((a, b) => compareAge(a.age, b.age))
+  const holder = oldestFirst.find((balancer) => mayTake(balancer, facts))
+  if (holder !== undefined) return { by: 'balance', holder, isConflict: !isOfOne(holder, facts) }
+  if (isBalanced(facts)) return { by: 'balance', holder, isConflict: false }
+  const [rival] = oldestFirst
+  return { by: 'publish', ...(rival !== undefined && { rival }) }
+}
+
+/** Whether a load balancer may publish the host of the source; balance asks the same of the oldest source of its host. */
+export function mayTake(balancer: HostBalancer, facts: SourceFacts): boolean {
+  return isOfOne(balancer, facts) || isBalanced(facts) || compareAge(balancer.age, facts.source) < 0
+}
+
+function isOfOne({ isOfSource, age }: HostBalancer, { source }: SourceFacts): boolean {
+  return isOfSource || age.namespace === source.namespace
+}
+
+function isBalanced({ isRoot, publishesRoots }: SourceFacts): boolean {
+  return isRoot && !publishesRoots
 }

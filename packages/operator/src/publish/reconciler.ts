@@ -3,9 +3,8 @@
  * condition and metrics. Place in the flow: the controller of each source kind calls it with a key.
  */
 import { type Clock, type Context, type Next, requeue } from '@seamark/kube'
-import { apiVersionOf, type Immutable, type Kind, type Obj } from '@seamark/kube/object'
+import type { Kind } from '@seamark/kube/object'
 import type { Certificate } from '../api/certificate.ts'
-import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import { type Finding, warning } from '../finding.ts'
 import type { ProductMetrics } from '../metrics.ts'
 import type { SecondWriterGuard } from '../safety/second-writer-guard.ts'
@@ -165,15 +164,7 @@ function reportConflicts(
   context: Context,
   { findingHistory }: PublishShell,
 ): void {
-  const about = new Map<Finding, Immutable<Obj>>()
-  for (const { loadBalancer, ofLoadBalancer, ofSource } of conflicts) {
-    about.set(ofLoadBalancer, {
-      apiVersion: apiVersionOf(DNSLoadBalancer),
-      kind: DNSLoadBalancer.kind,
-      ...loadBalancer,
-    })
-    if (ofSource !== undefined) about.set(ofSource, object)
-  }
+  const about = new Map(conflicts.map(({ about: other = object, finding }) => [finding, other]))
   for (const finding of findingHistory.takeNew(conflictKey(ownerKey(source)), [...about.keys()]))
     context.event(about.get(finding) ?? object, finding.severity, finding.reason, finding.message)
 }

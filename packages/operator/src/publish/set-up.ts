@@ -11,6 +11,9 @@ import { childKinds } from './child-kinds.ts'
 import { createSourceDecider } from './decide/source-decision.ts'
 import { addPublishControllers } from './controller.ts'
 import { watchReleases } from './decide/host-release.ts'
+import { createHostSources } from './decide/host-holdings.ts'
+import { readsPublishers } from './decide/host-publications.ts'
+import type { HostSources } from '../hosts/host-sources.ts'
 import type { HeldObjects } from '../safety/held-objects.ts'
 import { createMassGuard } from '../safety/mass-guard.ts'
 import type { MassLimits } from '../safety/mass-limits.ts'
@@ -39,7 +42,8 @@ export interface PublishSetUp {
   readonly clock: Clock
 }
 
-export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
+/** Returns what balance has to know of the sources; undefined where publish leaves no host to load balancers. */
+export function setUpPublish(manager: Manager, setUp: PublishSetUp): HostSources | undefined {
   const { options, metrics, clock, isWriting, untilMayWrite, secondWriter } = setUp
   const { informers } = manager.cluster
   watchForPublish(informers, options)
@@ -88,4 +92,5 @@ export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
   }
   addPublishControllers(manager, shell)
   if (guard !== undefined) addBaselineController(manager, { decider, guard }, baseline, setUp)
+  return readsPublishers(options) ? createHostSources(decider, options, clock) : undefined
 }

@@ -7,14 +7,15 @@ import { type BalanceDefaults, readLoadBalancer } from '../load-balancer.ts'
 
 const compare = byAge(DNSLoadBalancer)
 
-/** Record name → key of its holder. Objects that are being deleted claim nothing. */
+/** Record name → key of its holder. Objects that are being deleted, or held back by a source of publish, claim nothing. */
 export function claimNames(
   loadBalancers: readonly Immutable<DNSLoadBalancer>[],
   defaults: BalanceDefaults,
+  isHeldBack: (object: Immutable<DNSLoadBalancer>) => boolean = () => false,
 ): ReadonlyMap<string, string> {
   const holders = new Map<string, Immutable<DNSLoadBalancer>>()
   for (const object of loadBalancers) {
-    if (object.metadata.deletionTimestamp !== undefined) continue
+    if (object.metadata.deletionTimestamp !== undefined || isHeldBack(object)) continue
     const read = readLoadBalancer(object, defaults)
     if ('invalid' in read) continue
     const { recordName } = read.settings

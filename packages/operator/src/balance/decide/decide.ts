@@ -14,6 +14,7 @@ import { type BalanceEvent, warning } from '../balance-event.ts'
 import type { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
 import type { DNSLoadBalancerStatus } from '../../api/dns-load-balancer.ts'
 import type { Verdict } from '../../health/verdict.ts'
+import type { HostHolding } from '../../hosts/host-sources.ts'
 import type { Reason } from '../../reasons.ts'
 import { compareText } from '../../rrset/rrset.ts'
 import type { BalancedSet } from './answer-shares.ts'
@@ -39,6 +40,8 @@ export interface BalanceFacts extends StatusFacts {
   readonly defaults: BalanceDefaults
   /** Key of the load balancer that holds the DNS name (claims.ts). */
   readonly holder: string | undefined
+  /** A source of publish that keeps the name from it. */
+  readonly holding?: HostHolding | undefined
   /** Endpoints that refer to this load balancer, in any order. */
   readonly endpoints: readonly Immutable<DNSLoadBalancerEndpoint>[]
   /** By key of the endpoint. */
@@ -101,6 +104,7 @@ export function decide(facts: BalanceFacts): BalanceDecision {
     })
   }
   const { settings } = read
+  if (facts.holding !== undefined) return yieldTo(facts.holding, facts, settings)
   if (facts.holder !== undefined && facts.holder !== settings.key) {
     const message = `DNS name '${settings.dnsName}' is already used by load balancer '${facts.holder}'`
     return rest(facts, {
@@ -113,6 +117,35 @@ export function decide(facts: BalanceFacts): BalanceDecision {
     })
   }
   return decideValid(facts, settings)
+}
+
+/**
+ * Its records stay until the DNSEndpoint of the source has the name. Publish tells both objects with an Event, so that this
+ * is a condition only.
+ */
+function yieldTo(
+  { source: { kind, namespace, name, createdAt }, isInPlace, forMs }: HostHolding,
+  facts: BalanceFacts,
+  { dnsName }: BalancerSettings,
+): BalanceDecision {
+  const holder = `${kind} ${namespace}/${name}`
+  const isPending = forMs !== undefined
+  const decision = rest(facts, {
+    reason: isPending ? 'ClaimPending' : 'ClaimHeldByOther',
+    message: isPending
+      ? `DNS name '${dnsName}' was released by ${holder} less than 30 s ago; it is published after that`
+      : `DNS name '${dnsName}' belongs to ${holder} since ${createdAt}, and publish publishes it`,
+    isReady: false,
+    state: 'Error',
+    active: isInPlace ? [] : undefined,
+    events: [],
+  })
+  const isChange = (facts.published?.length ?? 0) > 0
+  return {
+    ...decision,
+    ...(isInPlace && { records: { kind: 'remove', isChange } }),
+    againAfterMs: forMs,
+  }
 }
 
 function decideValid(facts: BalanceFacts, settings: BalancerSettings): BalanceDecision {

@@ -23,7 +23,15 @@ export type ClaimDecision =
   | { readonly state: 'create' }
   /** The claim belongs to this namespace: the root joins its owners. */
   | { readonly state: 'join'; readonly claim: Immutable<HostClaim> }
-  | { readonly state: 'refused'; readonly reason: Reason; readonly message: string }
+  | {
+      readonly state: 'refused'
+      readonly reason: Reason
+      readonly message: string
+      /** The root that has the host. */
+      readonly holder?: HostHolder
+    }
+
+export type HostHolder = Pick<Claimant, 'kind' | 'namespace' | 'name' | 'uid'>
 
 export interface ClaimFacts {
   readonly host: string
@@ -55,10 +63,14 @@ export function decideClaim(facts: ClaimFacts): ClaimDecision {
   if (claim !== undefined) {
     if (claim.spec.owners.some(({ uid }) => uid === root.uid)) return { state: 'owned' }
     if (claim.spec.namespace === root.namespace) return { state: 'join', claim }
-    return refused('HostConflict', `host ${host} is owned by ${describeOwner(claim)}`)
+    return refused('HostConflict', `host ${host} is owned by ${describeOwner(claim)}`, holderOf(claim))
   }
   if (other !== undefined)
-    return refused('HostConflict', `host ${host} overlaps ${other.spec.host}, owned by ${describeOwner(other)}`)
+    return refused(
+      'HostConflict',
+      `host ${host} overlaps ${other.spec.host}, owned by ${describeOwner(other)}`,
+      holderOf(other),
+    )
   const older = rivals
     .filter(({ uid, namespace }) => uid !== root.uid && namespace !== root.namespace)
     .find((rival) => compareAge(rival, root) < 0)
@@ -66,6 +78,7 @@ export function decideClaim(facts: ClaimFacts): ClaimDecision {
     return refused(
       'HostConflict',
       `host ${host} is requested by the older ${older.kind} ${older.namespace}/${older.name}`,
+      older,
     )
   return { state: 'create' }
 }
@@ -107,8 +120,13 @@ function describeOwner({ spec }: Immutable<HostClaim>): string {
   return owner === undefined ? `namespace ${spec.namespace}` : `${owner.kind} ${spec.namespace}/${owner.name}`
 }
 
-function refused(reason: Reason, message: string): ClaimDecision {
-  return { state: 'refused', reason, message }
+function holderOf({ spec: { namespace, owners } }: Immutable<HostClaim>): HostHolder | undefined {
+  const [owner] = owners
+  return owner === undefined ? undefined : { ...owner, namespace }
+}
+
+function refused(reason: Reason, message: string, holder?: HostHolder): ClaimDecision {
+  return { state: 'refused', reason, message, ...(holder !== undefined && { holder }) }
 }
 
 /** RFC 4648 §6 in lower case, without padding: an object name. */

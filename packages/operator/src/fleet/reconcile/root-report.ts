@@ -7,6 +7,7 @@ import { silentServers } from '../decide/dns-presence.ts'
 import type { LeavesFacts } from '../decide/leaves.ts'
 import { decideStatus, type LeafSummary, statusAddresses } from '../decide/status.ts'
 import { reportConditions } from './root-objects.ts'
+import { reportSharedHosts } from './shared-host-events.ts'
 import type { RootPass } from './root-pass.ts'
 import { writeRootStatus } from './root-status.ts'
 
@@ -42,6 +43,7 @@ export async function reportRoot(
     nowMs: facts.nowMs,
   })
   reportConditions(global.status, status, root, ctx)
+  reportSharedHosts(global.status, status, { kind, root, refused: claimed.refused }, ctx)
   await ctx.status({ apiVersion: apiVersionOf(GlobalIngress), kind: GlobalIngress.kind, ...global }, status)
   const ready = findCondition(status.conditions, 'Ready')
   await writeRootStatus(

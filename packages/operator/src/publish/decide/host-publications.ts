@@ -11,7 +11,7 @@ import { type Immutable, keyOf, type Kind, type Obj } from '@seamark/kube/object
 import { DNSEndpoint, type Endpoint } from '../../api/dns-endpoint.ts'
 import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
 import { hostOf, isPublished, loadBalancerOf, refOf } from '../../hosts/load-balancer.ts'
-import { type HostBalancer, type HostPublisher, publisherOf, publishesRoots } from '../../hosts/publisher.ts'
+import { type HostBalancer, type HostPublisher, mayTake, publisherOf, publishesRoots } from '../../hosts/publisher.ts'
 import { isRoot, ROOT_FINALIZER } from '../../hosts/root.ts'
 import type { PublishOptions, SourceKind } from '../options.ts'
 import { claimKey } from '../sources/host-claim.ts'
@@ -57,12 +57,26 @@ export function kindsOfPublishers(options: PublishOptions): Kind[] {
 
 type Caches = Pick<Informers, 'get' | 'list' | 'by' | 'index'>
 
-export function createHostPublications(
-  caches: Caches,
-  options: PublishOptions,
-): (source: Source, object: Immutable<Obj>) => HostPublications {
+export interface PublicationReader {
+  of(source: Source, object: Immutable<Obj>): HostPublications
+  /** Whether the load balancer may publish a host that the source holds. */
+  mayTake(loadBalancer: Immutable<DNSLoadBalancer>, source: Source, object: Immutable<Obj>): boolean
+  /** A root of a fleet of this process. */
+  isOfFleetHere(source: Source, object: Immutable<Obj>): boolean
+  /** A load balancer names the host. */
+  isNamed(host: string): boolean
+}
+
+const PUBLISH_ALONE: PublicationReader = {
+  of: () => NO_PUBLICATIONS,
+  mayTake: () => true,
+  isOfFleetHere: () => false,
+  isNamed: () => false,
+}
+
+export function createHostPublications(caches: Caches, options: PublishOptions): PublicationReader {
   const { roots, parts, grants } = options
-  if (roots === 'ignored' || !readsPublishers(options)) return () => NO_PUBLICATIONS
+  if (roots === 'ignored' || !readsPublishers(options)) return PUBLISH_ALONE
   const balancers = caches.index(DNSLoadBalancer, 'publish-balanced-host', (object) => [hostOf(object)])
   const records = caches.index(DNSEndpoint, 'publish-balanced-record', (object) =>
     loadBalancerOf(object) === undefined ? [] : namesOf(object),
@@ -84,13 +98,19 @@ export function createHostPublications(
       .filter(({ metadata }) => findGrantFault(grants, metadata.namespace ?? '', host) === undefined)
   }
 
-  return (source, object) => {
+  const factsOf = (source: Source, object: Immutable<Obj>) => ({
+    source,
+    isRoot: isOfFleet(source, object),
+    publishesRoots: toPublish,
+  })
+
+  function publicationsOf(source: Source, object: Immutable<Obj>): HostPublications {
     if (source.asks === 'tls') return NO_PUBLICATIONS
-    const root = isOfFleet(source, object)
+    const facts = factsOf(source, object)
     const publications = new Map<string, HostPublication>()
     for (const host of source.hosts.map(claimKey)) {
       const found = new Map(balancersOf(host).map((each) => [describe(each, object), each]))
-      const publisher = publisherOf({ source, isRoot: root, publishesRoots: toPublish, balancers: [...found.keys()] })
+      const publisher = publisherOf({ ...facts, balancers: [...found.keys()] })
       const other = publisher.by === 'balance' ? publisher.holder : publisher.rival
       if (publisher.by === 'publish' && other === undefined) continue
       const loadBalancer = other === undefined ? undefined : found.get(other)
@@ -98,6 +118,13 @@ export function createHostPublications(
       publications.set(host, { ...publisher, isInPlace, ...(loadBalancer !== undefined && { loadBalancer }) })
     }
     return publications
+  }
+
+  return {
+    of: publicationsOf,
+    mayTake: (loadBalancer, source, object) => mayTake(describe(loadBalancer, object), factsOf(source, object)),
+    isOfFleetHere: (source, object) => parts.fleet !== undefined && isOfFleet(source, object),
+    isNamed: (host) => balancersOf(claimKey(host)).length > 0,
   }
 
   function hasRecords({ metadata }: Immutable<DNSLoadBalancer>, host: string): boolean {

@@ -16,13 +16,15 @@ export function watchReleases(
 ): () => void {
   return informer.subscribe((change: Change<Obj>) => {
     if (change.type === 'added') return
-    const before = decider.sources.read(kind, change.type === 'deleted' ? change.object : change.old)
+    const last = change.type === 'deleted' ? change.object : change.old
+    const before = decider.sources.read(kind, last)
     const kept = change.type === 'deleted' ? [] : hostsOf(decider, kind, change.object)
     for (const host of before.hosts) {
       if (kept.includes(host)) continue
       const rivals = decider.sources.claimants(host).filter((rival) => rival.uid !== before.uid)
       const wasOwner = rivals.every((rival) => compareAge(before, rival) < 0)
-      if (wasOwner && rivals.length > 0) decider.release(host, { namespace: before.namespace, atMs: clock.monotonic() })
+      if (wasOwner && (rivals.length > 0 || decider.isBalanced(host)))
+        decider.release(host, { source: before, object: last, atMs: clock.monotonic() })
     }
   })
 }

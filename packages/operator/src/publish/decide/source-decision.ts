@@ -9,17 +9,20 @@ import { DNSEndpoint, type Endpoint } from '../../api/dns-endpoint.ts'
 import type { Finding } from '../../finding.ts'
 import { FIELD_MANAGER } from '../../process/field-manager.ts'
 import { findOwner, ownerKey } from './child.ts'
+import type { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
+import { hostOf } from '../../hosts/load-balancer.ts'
+import type { HostHolding } from '../../hosts/host-sources.ts'
 import { conflictsOf, type HostConflict } from './host-conflicts.ts'
 import { createHostPublications, type HostPublications, isInPlace, NO_PUBLICATIONS } from './host-publications.ts'
 import { childKinds } from '../child-kinds.ts'
 import { decide, type Decision, findingsOf } from './decide.ts'
 import { compareAge, findGrantFault } from '@seamark/dialects'
 import { certificateNames } from './requested-names.ts'
-import { type Claim, type Claimant, claimHost, claimKey, type Released } from '../sources/host-claim.ts'
+import { type Claim, type Claimant, claimHost, claimKey } from '../sources/host-claim.ts'
 import type { PublishOptions, SourceKind } from '../options.ts'
 import { type Child, type Observed, type OwnedChild, type Plan, planCleanup, planWrites } from './plan.ts'
 import { targetOf } from '../sources/service-rule.ts'
-import type { Source } from '../sources/source.ts'
+import { type Source, sourceKey } from '../sources/source.ts'
 import { createSourceReader, mayClaim, type SourceReader } from '../sources/source-reader.ts'
 
 export type PublishCaches = Pick<Informers, 'get' | 'list' | 'by' | 'index' | 'ownFields'>
@@ -37,7 +40,7 @@ export interface SourceDecision {
   /** When a pending claim takes effect. */
   readonly againAtMs?: number
   readonly publications: HostPublications
-  /** Load balancers of other namespaces that name a host of the source: each is told, too. */
+  /** Objects of other namespaces that name a host of the source: each is told of the other. */
   readonly conflicts: readonly HostConflict[]
   /** Not to be acted on while one of these exists and still claims its host. */
   readonly unconfirmed: readonly UnconfirmedOwner[]
@@ -54,14 +57,25 @@ interface UnconfirmedOwner {
   readonly host: string
 }
 
+interface FormerHolder {
+  readonly source: Source
+  readonly object: Immutable<Obj>
+  /** Monotonic. */
+  readonly atMs: number
+}
+
 type SourceName = Pick<Source, 'kind' | 'namespace' | 'name'>
 
 export interface SourceDecider {
   readonly sources: SourceReader
   /** Undefined when the source does not exist. */
   decide(kind: SourceKind, key: string, nowMs: number): SourceDecision | undefined
-  /** Records that a host was released at `nowMs`. */
-  release(host: string, released: Released): void
+  /** Records that a source released a host. */
+  release(host: string, former: FormerHolder): void
+  /** A load balancer names the host. */
+  isBalanced(host: string): boolean
+  /** The oldest source of the host of a load balancer, or the one that released it, where it keeps the host from that one. */
+  holdingOf(loadBalancer: Immutable<DNSLoadBalancer>, nowMs: number): HostHolding | undefined
   /** Owners of existing children of ours that the caches lack: deleted, or omitted by a list. */
   absentOwners(): readonly SourceName[]
   /** Existing children: the base of the share for mass changes. */
@@ -87,8 +101,8 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
         findOwner(object) === undefined ? [] : hostsOf(object),
       )
     : undefined
-  const publicationsOf = createHostPublications(caches, options)
-  const released = new Map<string, Released>()
+  const publications = createHostPublications(caches, options)
+  const released = new Map<string, FormerHolder>()
 
   function isCached(owner: string): boolean {
     const { kind, key } = parseOwner(owner)
@@ -145,12 +159,38 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
     for (const host of source.hosts) {
       const key = claimKey(host)
       if (claims.get(key)?.state === 'denied') continue
-      const claim = claimHost(source, sources.claimants(host), released.get(key), HANDOVER_GRACE_MS, nowMs)
+      const former = releasedAt(key, nowMs)
+      const freed = former === undefined ? undefined : { namespace: former.source.namespace, atMs: former.atMs }
+      const claim = claimHost(source, sources.claimants(host), freed, HANDOVER_GRACE_MS, nowMs)
       if (claim.state === 'waiting') againAtMs = Math.min(claim.untilMs, againAtMs ?? claim.untilMs)
-      else if (claim.state === 'won') released.delete(key)
       claims.set(key, claim)
     }
     return { claims, againAtMs }
+  }
+
+  /** Of the last `HANDOVER_GRACE_MS`. */
+  function releasedAt(host: string, nowMs: number): FormerHolder | undefined {
+    const former = released.get(host)
+    if (former !== undefined && nowMs >= former.atMs + HANDOVER_GRACE_MS) released.delete(host)
+    return released.get(host)
+  }
+
+  function holdingOf(loadBalancer: Immutable<DNSLoadBalancer>, nowMs: number): HostHolding | undefined {
+    const host = hostOf(loadBalancer)
+    const [oldest] = sources.claimants(host).toSorted(compareAge)
+    const found = oldest === undefined ? undefined : sources.find(oldest.kind, sourceKey(oldest))
+    if (found !== undefined && !publications.mayTake(loadBalancer, found.source, found.object))
+      return { source: found.source, isInPlace: hasRecords(found.source, host) }
+    const former = releasedAt(host, nowMs)
+    if (former === undefined || publications.mayTake(loadBalancer, former.source, former.object)) return undefined
+    return { source: former.source, isInPlace: false, forMs: former.atMs + HANDOVER_GRACE_MS - nowMs }
+  }
+
+  function hasRecords(source: Source, host: string): boolean {
+    const isOfHost = ({ dnsName, targets }: Immutable<Endpoint>) => claimKey(dnsName) === host && targets.length > 0
+    return findOwned(source).some(
+      ({ object: child }) => 'endpoints' in child.spec && child.spec.endpoints.some(isOfHost),
+    )
   }
 
   /** Owners of other children with a host of `source` that won its claim. */
@@ -177,8 +217,8 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
       const found = sources.find(kind, key)
       if (found === undefined) return undefined
       const { source, object } = found
-      const publications = source.isDeleting ? NO_PUBLICATIONS : publicationsOf(source, object)
-      const observed = observe(source, publications)
+      const byBalance = source.isDeleting ? NO_PUBLICATIONS : publications.of(source, object)
+      const observed = observe(source, byBalance)
       if (source.isDeleting)
         return {
           source,
@@ -188,7 +228,7 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
           owned: observed.owned,
           findings: [],
           conflicts: [],
-          publications,
+          publications: byBalance,
           unconfirmed: [],
         }
       const { claims, againAtMs } = claimsOf(source, nowMs)
@@ -196,9 +236,15 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
       const published = observed.owned.flatMap(({ object: child }) =>
         'endpoints' in child.spec ? (structuredClone(child.spec.endpoints) as Endpoint[]) : [],
       )
-      const decision = decide({ source, target, claims, publications, published }, options)
+      const decision = decide({ source, target, claims, publications: byBalance, published }, options)
       const plan = planWrites(source, decision, observed, options)
-      const conflicts = conflictsOf(source, publications)
+      // The fleet tells two roots of each other itself.
+      const isToldByFleet = publications.isOfFleetHere(source, object)
+      const conflicts = conflictsOf(source, byBalance, claims, (other) => {
+        const holder = sources.find(other.kind, sourceKey(other))
+        if (holder === undefined) return undefined
+        return isToldByFleet && publications.isOfFleetHere(holder.source, holder.object) ? undefined : holder.object
+      })
       const findings = [...findingsOf(decision), ...plan.findings]
       return {
         source,
@@ -208,7 +254,7 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
         owned: observed.owned,
         findings,
         conflicts,
-        publications,
+        publications: byBalance,
         unconfirmed: unconfirmedOwners(source, claims),
         ...(againAtMs !== undefined && { againAtMs }),
       }
@@ -226,7 +272,9 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
       }
       return [...absent.values()]
     },
-    release: (host, freed) => void released.set(claimKey(host), freed),
+    release: (host, former) => void released.set(claimKey(host), former),
+    isBalanced: (host) => publications.isNamed(host),
+    holdingOf,
     countPublished: () =>
       kinds.reduce(
         (sum, kind) => sum + caches.list(kind).filter((object) => findOwner(object) !== undefined).length,

@@ -20,6 +20,7 @@ export type Claim =
 
 export interface Released {
   readonly namespace: string
+  /** Monotonic. */
   readonly atMs: number
 }
 
