@@ -27,6 +27,12 @@ describe('who publishes a host', () => {
     { why: 'a younger one of another namespace names', balancers: [balancer('other', 9)], by: 'publish' },
     { why: 'the source refers to', balancers: [balancer('other', 9, true)], by: 'balance', isConflict: false },
     {
+      why: 'a load balancer of the namespace has beside a younger one of another',
+      balancers: [balancer('web', 9), balancer('other', 7)],
+      by: 'balance',
+      isConflict: false,
+    },
+    {
       why: 'the older of two, of another namespace, has',
       balancers: [balancer('web', 9), balancer('other', 1)],
       by: 'balance',

@@ -7,6 +7,7 @@ import type { Reason } from '../../reasons.ts'
 import type { RRset } from '../../rrset/rrset.ts'
 import { type BalanceFacts, decide } from './decide.ts'
 import { decideSource } from '../source/decide-source.ts'
+import type { HostHolding } from '../../hosts/host-sources.ts'
 import { BALANCE_DEFAULTS } from '../load-balancer.ts'
 import { LOAD_BALANCER_ANNOTATION } from '../../hosts/load-balancer.ts'
 
@@ -42,6 +43,10 @@ function facts(verdict: Verdict, more: Partial<BalanceFacts> = {}): BalanceFacts
   }
 }
 
+const HELD: HostHolding = {
+  source: { kind: 'Ingress', namespace: 'other', name: 'older', createdAt: '2026-01-01T00:00:00Z' },
+  isInPlace: false,
+}
 const exclusive = loadBalancer({ type: 'Exclusive' })
 const backup = endpoint('b', { ipaddress: '192.0.2.2', priority: 1 })
 
@@ -62,6 +67,8 @@ describe('the condition of a load balancer', () => {
     ['HealthUnknown', 'no endpoint was probed', facts('unknown')],
     ['NoEndpoints', 'it has no endpoint', facts('healthy', { endpoints: [] })],
     ['NameClaimed', 'another one has the DNS name', facts('healthy', { holder: 'other/older' })],
+    ['ClaimHeldByOther', 'an older source of publish has the DNS name', facts('healthy', { holding: HELD })],
+    ['ClaimPending', 'that source is gone a moment ago', facts('healthy', { holding: { ...HELD, forMs: 9_000 } })],
     [
       'ProviderOutOfScope',
       'its namespace may not use the provider',
@@ -79,6 +86,15 @@ describe('the condition of a load balancer', () => {
     const [condition] = decide(given).whenApplied.status.conditions ?? []
     expect(condition).toMatchObject({ type: 'Ready', reason })
   })
+})
+
+it('records of a name that a source of publish holds stay until the DNSEndpoint of the source has the name', () => {
+  const before = { published: published('192.0.2.1') }
+  expect(decide(facts('healthy', { holding: HELD, ...before })).records).toEqual({ kind: 'hold' })
+  const holding = { ...HELD, isInPlace: true }
+  expect(decide(facts('healthy', { holding, ...before })).records).toEqual({ kind: 'remove', isChange: true })
+  expect(decide(facts('healthy', { holding })).records).toEqual({ kind: 'remove', isChange: false })
+  expect(decide(facts('healthy', { holding: { ...HELD, forMs: 9_000 } })).againAfterMs).toBe(9_000)
 })
 
 it('an endpoint that was not renewed is deleted as EndpointExpired', () => {
