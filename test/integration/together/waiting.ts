@@ -1,5 +1,5 @@
 /** Waiting for what a machine that is busy may do late: only a failure takes this long. */
-const LIMIT_MS = 60_000
+const LIMIT_MS = 150_000
 const PERIOD_MS = 50
 
 /** Polls until the value is there. */

@@ -5,7 +5,6 @@
 import { normalizeHost } from '@seamark/dialects'
 import type { Immutable, Obj, OwnerReference } from '@seamark/kube/object'
 import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
-import type { Reason } from '../reasons.ts'
 
 /** On a Service, an Ingress or a Gateway: the load balancer whose endpoints its addresses are. */
 export const LOAD_BALANCER_ANNOTATION = 'loadbalancer.gardener.cloud/dnsloadbalancer'
@@ -45,7 +44,7 @@ export function isPublished({ metadata, status }: Immutable<DNSLoadBalancer>, is
   return isBalanceHere || ((status?.state ?? '') !== '' && !has(LOST_CLAIMS))
 }
 
-const LOST_CLAIMS: readonly Reason[] = ['NameClaimed', 'ClaimHeldByOther', 'ClaimPending']
+const LOST_CLAIMS: readonly string[] = ['NameClaimed', 'ClaimHeldByOther', 'ClaimPending']
 
 interface Owned {
   readonly metadata: {
