@@ -4,7 +4,8 @@
  *
  * Flow: `openDnsService` listens and serves every zone that is stored; the others are REFUSED. `lead` (the process that holds
  * the lease) takes the newest version of its peers, and creates the zones that exist nowhere; a new zone is served when
- * `complete` is called when every desired record is in it. `follow` keeps the zones of the other processes up to date.
+ * `complete` is called when every desired record is in it. `follow` keeps the zones of the other processes up to date, and
+ * reads again what could not be read at the start. `renew`: the lease was lost; `lead` is called again for the next term.
  * Guarantees: a query is answered from a complete zone or refused, never with NXDOMAIN because a zone is not loaded; a change
  * is stored before it is answered and acknowledged; a store that fails stops changes, not answers.
  */
@@ -25,18 +26,20 @@ import {
   RegionDatabase,
   type RegionSource,
   SecondaryZone,
-  TsigKey,
+  type TsigKey,
   type Zone,
+  type ZoneChangeFunction,
   ZoneKeeper,
-  type ZoneStore,
+  type StoredZone,
 } from '@seamark/dns'
-import { type Client, type Clock, type Logger, messageOf, untilAborted } from '@seamark/kube'
+import { type Client, type Clock, KubeError, type Logger, messageOf, poll, sleep, untilAborted } from '@seamark/kube'
 import { ProviderError, RecordsError } from '../rrset/error.ts'
-import { readSecret } from '../providers/create-provider.ts'
 import { embeddedProvider } from '../providers/embedded.ts'
 import type { Provider } from '../providers/provider.ts'
 import { type DnsConfig, parseHostAndPort, splitPair } from './config.ts'
 import { ConfigMapStore } from './config-map-store.ts'
+import { CopiedStore } from './copied-store.ts'
+import { keysAllowedTo, readKey, readLateKeys } from './keys.ts'
 import { initialZone, zoneFromFile } from './initial-zone.ts'
 import { resolveServers } from './server-addresses.ts'
 
@@ -50,6 +53,10 @@ export interface DnsServiceOptions {
   readonly isLeading: () => boolean
   /** Whether it may write to the cluster: not while it observes or is paused. @default as isLeading */
   readonly isWriting?: () => boolean
+  /** Folder of local copies of zones in ConfigMaps, for a start while the API server is away. @default none */
+  readonly copyFolder?: string
+  /** How long the start waits for zones in ConfigMaps, ms; then they are read in the background. @default 5 s */
+  readonly startTimeoutMs?: number
   /** A new zone is not served before `complete`. @default served at once */
   readonly waitsForRecords?: boolean
   readonly log: Logger
@@ -65,6 +72,8 @@ export interface DnsService {
   zones(): readonly ZoneStatus[]
   /** Takes over the zones in the process that writes. False: some cannot be read or created yet; call it again. */
   lead(signal: AbortSignal): Promise<boolean>
+  /** What was led before is not: calls of the provider wait for the next `lead`. */
+  renew(): void
   /** Settles when the signal aborts. Call in every process. */
   follow(signal: AbortSignal): Promise<void>
   /** All wanted records of the zone are written. */
@@ -84,11 +93,19 @@ export interface ZoneStatus {
 
 /** A new leader waits at most this long for the versions of its peers. */
 const CATCH_UP_MS = 2000
+const START_TIMEOUT_MS = 5000
+/** How often a process that does not lead reads what the leader stored in ConfigMaps, and zones that could not be read. */
+const RELOAD_MS = 5000
 export const EMBEDDED_PROVIDER = 'embedded'
 
 export async function openDnsService(options: DnsServiceOptions): Promise<DnsService> {
   const { config } = options
-  const keys = await readKeys(options)
+  const keys = new Map<Fqdn, TsigKey>()
+  for (const key of config.keys) {
+    const found = await readKey(key, options)
+    if (found !== undefined) keys.set(found.name, found)
+    else options.log.warn({ key: key.name }, 'TSIG key not read: the API server does not answer; it is asked again')
+  }
   const service = new Service(options, keys)
   await service.start(
     config.listen.map((text) => {
@@ -97,20 +114,6 @@ export async function openDnsService(options: DnsServiceOptions): Promise<DnsSer
     }),
   )
   return service
-}
-
-interface AllowedKey {
-  readonly key: TsigKey
-  readonly allow: readonly ('transfer' | 'update')[]
-}
-
-async function readKeys({ config, env, client }: DnsServiceOptions): Promise<AllowedKey[]> {
-  const keys: AllowedKey[] = []
-  for (const { name, algorithm, secretFrom, allow } of config.keys) {
-    const secret = await readSecret(secretFrom, { env, ...(client !== undefined && { client }) })
-    keys.push({ key: new TsigKey(name, algorithm, secret), allow })
-  }
-  return keys
 }
 
 /** A table or an MMDB, by its content. Throws with the file and, for a table, the line. */
@@ -124,22 +127,29 @@ function readRegions(file: string, fields: readonly string[]): RegionSource {
   }
 }
 
+/** Shared by all replicas. */
+type SharedStore = ConfigMapStore | CopiedStore
+
 class Service implements DnsService {
   readonly #options: DnsServiceOptions
-  readonly #keys: readonly AllowedKey[]
+  readonly #keys: Map<Fqdn, TsigKey>
   readonly #origins: ReadonlyMap<Fqdn, { readonly file?: string }>
   readonly #faults = new Map<Fqdn, string>()
   readonly #followers = new Map<Fqdn, SecondaryZone>()
   readonly #client = createDnsClient({ timeoutMs: 1000, tries: 1 })
+  /** Stores of the zones in ConfigMaps. */
+  readonly #shared = new Map<Fqdn, SharedStore>()
+  /** Zones with a change under way. */
+  readonly #committing = new Set<Fqdn>()
   /** Resolves when the zones may be written. */
-  readonly #leading: Promise<void>
+  #leading: Promise<void> = Promise.resolve()
   #onLeading: () => void = () => undefined
   #hasCaughtUp = false
   #server: DnsServer | undefined
   #keeper: ZoneKeeper | undefined
   readonly provider: Provider
 
-  constructor(options: DnsServiceOptions, keys: readonly AllowedKey[]) {
+  constructor(options: DnsServiceOptions, keys: Map<Fqdn, TsigKey>) {
     this.#options = options
     this.#keys = keys
     this.#origins = new Map(
@@ -148,8 +158,14 @@ class Service implements DnsService {
         return [fqdn(name), value === undefined ? {} : { file: value }]
       }),
     )
-    this.#leading = new Promise((resolve) => (this.#onLeading = resolve))
+    this.renew()
     this.provider = this.#createProvider()
+  }
+
+  /** The first key signs NOTIFY and transfers. */
+  get #signer(): Fqdn | undefined {
+    const [first] = this.#options.config.keys
+    return first === undefined ? undefined : fqdn(first.name)
   }
 
   get server(): DnsServer {
@@ -173,18 +189,16 @@ class Service implements DnsService {
 
   async start(listen: readonly ListenAddress[]): Promise<void> {
     const { config, clock, log } = this.#options
-    const namesOf = (right: 'transfer' | 'update') =>
-      this.#keys.filter(({ allow }) => allow.includes(right)).map(({ key }) => key.name)
-    const signer = this.#keys[0]?.key.name
+    const signer = this.#signer
     if (config.workers > 1 && !CAN_SHARE_PORT)
       log.warn({ workers: config.workers, node: process.version }, 'dns.workers needs Node 23.1: one thread answers')
     this.#server = await createDnsServer({
       listen,
-      keys: this.#keys.map(({ key }) => key),
+      keys: [...this.#keys.values()],
       suspended: this.#origins.keys(),
       defaultPolicy: {
-        transferKeys: namesOf('transfer'),
-        updateKeys: namesOf('update'),
+        transferKeys: keysAllowedTo('transfer', config),
+        updateKeys: keysAllowedTo('update', config),
         secondaries: async () =>
           (await resolveServers(config.secondaries, this.#warn)).map((server) => ({
             ...server,
@@ -196,63 +210,149 @@ class Service implements DnsService {
       ...(config.regionsFile !== '' && { regions: readRegions(config.regionsFile, config.regionsFields) }),
       now: () => clock.now(),
       commit: async (origin, change) => {
-        if (!this.#options.isLeading()) throw new DnsError('BAD_ZONE', `this process does not write zone ${origin}`)
-        await this.#leading
-        return this.#zones.commit(origin, change)
+        await this.#mayCommit(origin)
+        return this.#commit(origin, change)
       },
       onNotify: (notice) => this.#notified(notice),
       onError: this.#warn,
     })
     this.#keeper = new ZoneKeeper({ server: this.#server, now: () => clock.now() })
-    for (const origin of this.#origins.keys()) await this.#load(origin)
+    for (const origin of this.#origins.keys()) await this.#serveCopy(origin)
+    const { startTimeoutMs = START_TIMEOUT_MS } = this.#options
+    for (const origin of this.#origins.keys()) await this.#load(origin, startTimeoutMs)
   }
 
-  /** Serves what is stored. A store that cannot be read leaves the zone refused, and the others are served. */
-  async #load(origin: Fqdn): Promise<void> {
+  /** Before the API server is asked: it may be away. */
+  async #serveCopy(origin: Fqdn): Promise<void> {
+    const store = this.#storeOf(origin)
+    if (!(store instanceof CopiedStore)) return
+    const copy = await store.loadCopy()
+    if (copy === undefined) return
+    await this.#zones.adopt(origin, copy)
+    this.#zones.serve(origin)
+    this.#options.log.info({ zone: origin, serial: copy.zone.serial }, 'zone answered from its local copy')
+  }
+
+  async #mayCommit(origin: Fqdn): Promise<void> {
+    const refuse = (): never => {
+      throw new DnsError('BAD_ZONE', `this process does not write zone ${origin}`)
+    }
+    if (!this.#options.isLeading()) refuse()
+    await this.#leading
+    if (!this.#options.isLeading()) refuse()
+  }
+
+  async #commit(origin: Fqdn, change: ZoneChangeFunction): Promise<Zone> {
+    const fault = this.#faults.get(origin)
+    if (fault !== undefined) throw new DnsError('STORE_WRITE', `zone ${origin} cannot be read: ${fault}`)
+    this.#committing.add(origin)
+    try {
+      return await this.#zones.commit(origin, change)
+    } finally {
+      this.#committing.delete(origin)
+    }
+  }
+
+  /** Serves what is stored. A store that cannot be read leaves the zone as it is answered, and the others are served. */
+  async #load(origin: Fqdn, timeoutMs?: number): Promise<void> {
     const { log } = this.#options
     try {
-      const zone = await this.#zones.open(origin, this.#storeOf(origin))
+      const store = this.#storeOf(origin)
+      const zone =
+        store instanceof FolderStore || store === undefined
+          ? await this.#zones.open(origin, store)
+          : await this.#loadShared(origin, store, timeoutMs)
       if (this.#faults.delete(origin)) this.#followers.get(origin)?.notify()
       if (zone === undefined) return
       this.#zones.serve(origin)
       log.info({ zone: origin, serial: zone.serial, names: zone.names }, 'zone loaded')
     } catch (error) {
-      this.#faults.set(origin, messageOf(error))
+      const why = messageOf(error)
+      const isNew = this.#faults.get(origin) !== why
+      this.#faults.set(origin, why)
+      if (!isNew) return
       const code = error instanceof DnsError ? error.code : 'STORE_CORRUPT'
-      log.error({ zone: origin, code, why: messageOf(error) }, 'zone not loaded; its names are refused')
+      if (this.#zones.isServed(origin))
+        log.warn({ zone: origin, code, why }, 'stored zone cannot be read; the last version is answered')
+      else log.error({ zone: origin, code, why }, 'zone not loaded; its names are refused')
     }
   }
 
-  #storeOf(origin: Fqdn): ZoneStore | undefined {
-    const { config, client, namespace, log } = this.#options
-    if (config.dataDir !== '') {
-      const onWarning = (why: string) => log.warn({ zone: origin, why }, 'zone store')
-      return new FolderStore({ folder: config.dataDir, origin, onWarning })
+  /** Undefined: nothing is stored that may be answered from. */
+  async #loadShared(origin: Fqdn, store: SharedStore, timeoutMs?: number): Promise<Zone | undefined> {
+    const stored = await within(timeoutMs, this.#options.clock, store.load())
+    const copied = this.#zones.findZone(origin)
+    if (stored !== undefined) await this.#adopt(origin, stored, store)
+    else if (copied !== undefined) await store.replace(copied)
+    return store.isComplete ? this.#zones.findZone(origin) : undefined
+  }
+
+  async #adopt(origin: Fqdn, stored: StoredZone, store: SharedStore): Promise<void> {
+    const hasOwnSerial = await this.#zones.adopt(origin, stored)
+    const zone = this.#zones.findZone(origin)
+    if (hasOwnSerial && zone !== undefined) await store.replace(zone)
+  }
+
+  /** In a process that does not lead: what the leader stored since, and zones that could not be read. */
+  async #reload(): Promise<void> {
+    for (const origin of this.#origins.keys()) {
+      const store = this.#shared.get(origin)
+      if (store === undefined || this.#options.isLeading()) continue
+      if (this.#faults.has(origin) || this.#zones.findZone(origin) === undefined) await this.#load(origin)
+      else {
+        // A server that does not answer now is asked again; the last version is answered.
+        const stored = await store.reload().catch(() => undefined)
+        if (stored !== undefined) await this.#adopt(origin, stored, store).catch(this.#warn)
+        if (store.isComplete) this.#zones.serve(origin)
+      }
     }
+  }
+
+  #storeOf(origin: Fqdn): FolderStore | SharedStore | undefined {
+    const known = this.#shared.get(origin)
+    if (known !== undefined) return known
+    const { config, client, namespace, log, copyFolder: folder } = this.#options
+    const onWarning = (why: string) => log.warn({ zone: origin, why }, 'zone store')
+    if (config.dataDir !== '') return new FolderStore({ folder: config.dataDir, origin, onWarning })
     if (client === undefined || namespace === undefined) return undefined
-    return new ConfigMapStore({
-      client,
-      namespace,
-      origin,
-      isWriting: this.#options.isWriting ?? this.#options.isLeading,
-    })
+    const { isLeading, isWriting = isLeading } = this.#options
+    const mustWrite = () => this.#committing.has(origin) && !isLeading()
+    const truth = new ConfigMapStore({ client, namespace, origin, isWriting, mustWrite })
+    const store = folder === undefined ? truth : new CopiedStore({ truth, folder, namespace, origin, onWarning })
+    this.#shared.set(origin, store)
+    this.#zones.attach(origin, store)
+    return store
   }
 
   #notified({ zone, source, key }: Notice): boolean {
     const follower = this.#followers.get(zone)
     // Signed with one of our keys, or nothing: a NOTIFY only starts a question to the configured primaries.
-    if (follower === undefined || (this.#keys.length > 0 && key === undefined)) return false
+    if (follower === undefined || (this.#options.config.keys.length > 0 && key === undefined)) return false
     follower.notify(source)
     return true
   }
 
   async follow(signal: AbortSignal): Promise<void> {
-    const { config, isLeading, log } = this.#options
-    if (config.primaries.length === 0) {
-      await untilAborted(signal)
-      return
+    const { config } = this.#options
+    const { clock, log } = this.#options
+    const late = config.keys.filter(({ name }) => !this.#keys.has(fqdn(name)))
+    const addKey = (key: TsigKey): void => {
+      this.#keys.set(key.name, key)
+      this.server.addKey(key)
     }
-    const key = this.#keys[0]?.key
+    const stored = this.#followStored(signal)
+    await readLateKeys(late, { deps: this.#options, clock, log }, addKey, signal)
+    await Promise.all([stored, config.primaries.length > 0 && this.#followPrimaries(signal), untilAborted(signal)])
+  }
+
+  async #followStored(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options
+    if (this.#shared.size > 0) await poll(async () => this.#reload(), { clock, intervalMs: RELOAD_MS, signal })
+  }
+
+  async #followPrimaries(signal: AbortSignal): Promise<void> {
+    const { config, isLeading, log } = this.#options
+    const key = this.#signer === undefined ? undefined : this.#keys.get(this.#signer)
     const running = [...this.#origins.keys()].map(async (zone) => {
       const follower = new SecondaryZone({
         zone,
@@ -276,6 +376,11 @@ class Service implements DnsService {
       await follower.run(signal)
     })
     await Promise.all(running)
+  }
+
+  renew(): void {
+    this.#hasCaughtUp = false
+    this.#leading = new Promise((resolve) => (this.#onLeading = resolve))
   }
 
   async lead(signal: AbortSignal): Promise<boolean> {
@@ -308,6 +413,7 @@ class Service implements DnsService {
           file === undefined
             ? initialZone(origin, { nameServers: config.nameServers, addresses, serial })
             : zoneFromFile(origin, file)
+        if (waitsForRecords) this.#shared.get(origin)?.startIncomplete()
         await this.#zones.replace(zone)
         log.info({ zone: origin, serial: zone.serial }, 'zone created')
       } catch (error) {
@@ -321,7 +427,10 @@ class Service implements DnsService {
 
   complete(zone: string): void {
     const origin = fqdn(zone)
-    if (this.#origins.has(origin)) this.#zones.serve(origin)
+    if (!this.#origins.has(origin)) return
+    this.#zones.serve(origin)
+    // Called after each plan: a write that fails now is tried again.
+    this.#shared.get(origin)?.markComplete().catch(this.#warn)
   }
 
   zones(): ZoneStatus[] {
@@ -351,7 +460,7 @@ class Service implements DnsService {
       server: {
         zones: () => this.#zones.zones(),
         findZone: (origin) => this.#zones.findZone(origin),
-        commit: async (origin, change) => this.#zones.commit(origin, change),
+        commit: async (origin, change) => this.#commit(origin, change),
       },
     })
     // Before the zones are there, they are unknown and not absent.
@@ -369,6 +478,8 @@ class Service implements DnsService {
       },
       apply: async (zone, batch, signal) => {
         await ready(signal)
+        if (!this.#options.isLeading())
+          throw new ProviderError('ZoneNotStored', 'later', `${zone.name} is not changed: this process does not lead`)
         await inner.apply(zone, batch, signal)
       },
     }
@@ -379,4 +490,16 @@ class Service implements DnsService {
     await this.#keeper?.close()
     await this.#client.close()
   }
+}
+
+/** Rejects when there is no result in time. */
+async function within<T>(timeoutMs: number | undefined, clock: Clock, work: Promise<T>): Promise<T> {
+  if (timeoutMs === undefined) return work
+  const ended = new AbortController()
+  const late = sleep(clock, timeoutMs, ended.signal).then(() => {
+    throw new KubeError('DEADLINE', `no answer of the API server within ${timeoutMs} ms`)
+  })
+  late.catch(() => undefined)
+  work.catch(() => undefined)
+  return Promise.race([work, late]).finally(() => ended.abort())
 }
