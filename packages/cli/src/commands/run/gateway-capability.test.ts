@@ -43,6 +43,7 @@ it('ports of Gateways have the addresses of gateway.listenerAddresses, the other
       isPaused: false,
       allowLoopback: true,
       namespace: 'seamark',
+      leaseTimes: {},
       log: cluster.log,
       env: {},
       stdout: { write: () => true },
