@@ -167,7 +167,7 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
   const { fieldManager = 'seamark', clock = systemClock } = options
   const log = options.log ?? createLogger()
   // Imported here, so that programs that use only the client do not load prom-client.
-  const [{ createMetrics }, { Registry }] = await Promise.all([import('../metrics.ts'), import('prom-client')])
+  const { createMetrics, createRegistry } = await import('../metrics.ts')
   const metrics = options.sharedMetrics ?? createMetrics({ clientHistograms: options.clientHistograms ?? false })
   const connectTo = (config: ClusterConfig, name?: string) => {
     return connect(config, {
@@ -206,7 +206,7 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
               onChange: (isLeader) => metrics.leading(leader.lease, isLeader),
             }),
       isRunning: () => hasRun,
-      registry: new Registry(),
+      registry: createRegistry(),
       environmentOf: (fence) => environmentOf(cluster, fence),
     })
   if (leader !== undefined) metrics.leading(leader.lease, false)
