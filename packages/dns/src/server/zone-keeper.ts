@@ -91,6 +91,12 @@ export class ZoneKeeper {
     })
   }
 
+  /** Runs `task` with the zone between two changes of it, for other work on its store. */
+  async exclusively(origin: Fqdn, task: (zone: Zone) => Promise<void>): Promise<void> {
+    const kept = this.#get(origin)
+    await this.#inTurn(kept, async () => (kept.zone === undefined ? undefined : task(kept.zone)))
+  }
+
   *zones(): Generator<Zone> {
     for (const { zone } of this.#zones.values()) if (zone !== undefined) yield zone
   }

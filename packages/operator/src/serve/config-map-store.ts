@@ -68,7 +68,7 @@ export class ConfigMapStore implements ZoneStore {
     if (this.#head === undefined) this.#startsIncomplete = true
   }
 
-  async markComplete(): Promise<void> {
+  async markComplete(_zone?: Zone): Promise<void> {
     this.#startsIncomplete = false
     const head = this.#head
     if (head === undefined || head.isComplete || !this.#mayWrite()) return

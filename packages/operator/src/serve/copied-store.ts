@@ -23,6 +23,8 @@ export interface CopiedStoreOptions {
 export class CopiedStore implements ZoneStore {
   readonly #options: CopiedStoreOptions
   readonly #folder: string
+  /** Has the UID of the ConfigMap that the copy was made of. */
+  readonly #uidFile: string
   #copy: FolderStore
   /** Serial of the copy; undefined: it has to be made anew. */
   #serial: number | undefined
@@ -31,12 +33,8 @@ export class CopiedStore implements ZoneStore {
     this.#options = options
     const { folder, namespace, origin } = options
     // Apart from the zones of `dns.dataDir`, which are no copies.
-    this.#folder = join(
-      folder,
-      'copies',
-      encodeURIComponent(namespace),
-      origin === '.' ? '@' : encodeURIComponent(origin),
-    )
+    this.#folder = join(folder, 'copies', encodeURIComponent(namespace))
+    this.#uidFile = join(this.#folder, `${origin === '.' ? '@' : encodeURIComponent(origin)}uid`)
     this.#copy = this.#open()
   }
 
@@ -78,8 +76,9 @@ export class CopiedStore implements ZoneStore {
     this.#options.truth.startIncomplete()
   }
 
-  async markComplete(): Promise<void> {
+  async markComplete(zone: Zone): Promise<void> {
     await this.#options.truth.markComplete()
+    if (this.isComplete) await this.#bringUp(zone)
   }
 
   /** Whether the copy was made of the ConfigMaps that were read; true when there was none. */
@@ -88,10 +87,6 @@ export class CopiedStore implements ZoneStore {
     if (uid === undefined) return true
     const recorded = await readFile(this.#uidFile, 'utf8').catch(() => uid)
     return recorded === uid
-  }
-
-  get #uidFile(): string {
-    return join(this.#folder, 'uid')
   }
 
   async append(delta: ZoneDelta, zone: Zone): Promise<void> {

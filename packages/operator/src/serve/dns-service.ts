@@ -283,14 +283,13 @@ class Service implements DnsService {
     const stored = await within(timeoutMs, this.#options.clock, store.load())
     const copied = this.#zones.findZone(origin)
     if (stored !== undefined) await this.#adopt(origin, stored, store)
-    else if (copied !== undefined) await store.replace(copied)
+    else if (copied !== undefined) await this.#zones.exclusively(origin, async (zone) => store.replace(zone))
     return store.isComplete ? this.#zones.findZone(origin) : undefined
   }
 
   async #adopt(origin: Fqdn, stored: StoredZone, store: SharedStore): Promise<void> {
     const hasOwnSerial = await this.#zones.adopt(origin, stored)
-    const zone = this.#zones.findZone(origin)
-    if (hasOwnSerial && zone !== undefined) await store.replace(zone)
+    if (hasOwnSerial) await this.#zones.exclusively(origin, async (zone) => store.replace(zone))
   }
 
   /** In a process that does not lead: what the leader stored since, and zones that could not be read. */
@@ -429,8 +428,10 @@ class Service implements DnsService {
     const origin = fqdn(zone)
     if (!this.#origins.has(origin)) return
     this.#zones.serve(origin)
+    const store = this.#shared.get(origin)
     // Called after each plan: a write that fails now is tried again.
-    this.#shared.get(origin)?.markComplete().catch(this.#warn)
+    if (store !== undefined)
+      this.#zones.exclusively(origin, async (served) => store.markComplete(served)).catch(this.#warn)
   }
 
   zones(): ZoneStatus[] {
