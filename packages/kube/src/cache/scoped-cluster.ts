@@ -2,7 +2,7 @@
  * A cluster as one part of the program sees it: the same connection and the same caches, but its subscriptions end when the
  * part ends, and so does its right to use the client.
  *
- * Place in the flow: a manager gives one to each control (manager/generation.ts), so that what a control leaves behind in a
+ * Place in the flow: a manager gives one to each control (manager/control.ts), so that what a control leaves behind in a
  * shared cache neither runs nor is kept in memory.
  */
 import type { Client } from '../client/client.ts'

@@ -16,7 +16,7 @@ import { setUpRecords } from '../records/sync/set-up.ts'
 import { type DnsService, EMBEDDED_PROVIDER } from '../serve/dns-service.ts'
 import { ownServers } from '../serve/own-servers.ts'
 import { setUpSafety } from './safety.ts'
-import type { Switches } from '../process/switches.ts'
+import { type Switches, switchesUntil } from '../process/switches.ts'
 import { setUpWildcard } from '../wildcard/controller.ts'
 import { gateWrites } from '../process/write-gate.ts'
 import type { AppOptions } from './options.ts'
@@ -96,12 +96,13 @@ class Members {
 function setUpControl(
   mgr: Manager,
   options: AppOptions,
-  { dns, clock, killSwitch, serving, switches, members, ended }: ControlParts,
+  { dns, clock, killSwitch, serving, members, ended, switches: always }: ControlParts,
 ): void {
   const { publish, wildcard, fleet, records, namespace, mode } = options
   const { registry } = mgr.metrics
   members.renew()
-  const { peers, common } = setUpProcess(mgr, options, { dns, clock, killSwitch, switches, ended })
+  const switches = switchesUntil(always, ended)
+  const { peers, common } = setUpProcess(mgr, options, { dns, clock, killSwitch, switches })
   const stores: RecordsStores | undefined =
     records === undefined ? undefined : openRecordsStores(mgr.client, namespace, records.config.stateFolder)
   const { approvals, heldObjects, massLimits } = setUpSafety(mgr, options, {

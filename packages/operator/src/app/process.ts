@@ -35,13 +35,12 @@ export function setUpServing(mgr: Manager, options: AppOptions, { dns, clock, ki
 }
 
 interface TermDeps extends ProcessDeps {
+  /** They call no listener after the term. */
   readonly switches: Switches
-  /** Aborts with the term. */
-  readonly ended: AbortSignal
 }
 
 export function setUpProcess(mgr: Manager, options: AppOptions, deps: TermDeps) {
-  const { dns, clock, killSwitch, switches, ended } = deps
+  const { dns, clock, killSwitch, switches } = deps
   const { namespace, mode, hasPause = true } = options
   const metrics = createProductMetrics(mgr.metrics.registry)
   if (dns !== undefined) setUpDnsControl(mgr, dns, async (running) => switches.ready(running))
@@ -69,8 +68,7 @@ export function setUpProcess(mgr: Manager, options: AppOptions, deps: TermDeps) 
     findPeers: peers.find,
     onStopped: ({ reason, message }) => notify({ reason, severity: 'Warning', message }),
   })
-  const unsubscribe = switches.subscribe(() => secondWriter.resume())
-  ended.addEventListener('abort', unsubscribe, { once: true })
+  switches.subscribe(() => secondWriter.resume())
   const common = {
     metrics,
     namespace,
