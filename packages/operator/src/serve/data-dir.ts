@@ -6,7 +6,7 @@ import { access, constants, mkdir } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { messageOf } from '@seamark/kube'
 
-export const POD_DATA_DIR = '/var/lib/seamark/dns'
+const POD_DATA_DIR = '/var/lib/seamark/dns'
 const TOKEN_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/token'
 
 export type CopyFolder = { readonly folder: string } | { readonly folder: undefined; readonly why: string }

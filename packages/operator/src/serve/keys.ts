@@ -1,6 +1,6 @@
 /** The TSIG keys of the DNS server, read from where the configuration says. */
 import { type Fqdn, fqdn, TsigKey } from '@seamark/dns'
-import { ApiError, type Clock, type Logger, messageOf, sleep, TransportError } from '@seamark/kube'
+import { ApiError, type Clock, type Logger, messageOf, poll, TransportError } from '@seamark/kube'
 import { type ProviderDeps, readSecret } from '../providers/create-provider.ts'
 import type { DnsConfig } from './config.ts'
 
@@ -35,17 +35,13 @@ export async function readLateKeys(
 ): Promise<void> {
   for (const config of late) {
     let why = ''
-    while (!signal.aborted) {
-      const key = await readKey(config, deps).catch((error: unknown) => {
+    const read = async () =>
+      readKey(config, deps).catch((error: unknown) => {
         if (messageOf(error) !== why) log.warn({ key: config.name, error: messageOf(error) }, 'TSIG key cannot be read')
         why = messageOf(error)
         return undefined
       })
-      if (key !== undefined) {
-        onKey(key)
-        break
-      }
-      await sleep(clock, RETRY_MS, signal)
-    }
+    const key = await poll(read, { clock, intervalMs: RETRY_MS, signal })
+    if (key !== undefined) onKey(key)
   }
 }
