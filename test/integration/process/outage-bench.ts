@@ -41,7 +41,7 @@ export interface OutageOptions {
   readonly perSecond: number
 }
 
-export interface ReplicaCounts {
+interface ReplicaCounts {
   answers: number
   responses: number
   /** What was not answered as before the outage. */
@@ -109,7 +109,7 @@ const [BEFORE, AFTER] = ['192.0.2.1', '192.0.2.2']
 
 async function prepare(client: Client, backend: number): Promise<void> {
   for (const crd of playgroundCrds())
-    await client.apply(CustomResourceDefinition, crd as CustomResourceDefinition, { fieldManager: 'test', force: true })
+    await client.apply(CustomResourceDefinition, crd, { fieldManager: 'test', force: true })
   for (const name of ['web', 'seamark']) await client.create(Namespace, { metadata: { name } })
   await until('DNSEndpoint is served', async () => {
     await client.create(DNSEndpoint, {
@@ -165,12 +165,19 @@ interface Replica {
 
 async function startReplica(hub: Hub, flags: readonly string[]): Promise<Replica> {
   const [dns, http] = [await freePort(), await freePort()]
-  const process_ = await startManager([
-    ...['--kubeconfig', hub.kubeconfig, '--namespace', 'seamark', '--mode', 'enforce', '--allow-loopback'],
-    ...['--dns-listen', `127.0.0.1:${dns}`, '--dns-zones', 'example.test', '--fleet-enabled', '--balance-enabled'],
-    ...['--gateway-enabled', '--gateway-http-listen', `127.0.0.1:${http}`, '--gateway-https-listen', '127.0.0.1:0'],
-    ...['--gateway-status-addresses', '192.0.2.10', ...flags],
-  ])
+  const settings = {
+    kubeconfig: hub.kubeconfig,
+    namespace: 'seamark',
+    mode: 'enforce',
+    'dns-listen': `127.0.0.1:${dns}`,
+    'dns-zones': 'example.test',
+    'gateway-http-listen': `127.0.0.1:${http}`,
+    'gateway-https-listen': '127.0.0.1:0',
+    'gateway-status-addresses': '192.0.2.10',
+  }
+  const switches = ['--allow-loopback', '--fleet-enabled', '--balance-enabled', '--gateway-enabled']
+  const given = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value])
+  const process_ = await startManager([...given, ...switches, ...flags])
   return { process: process_, dns, http }
 }
 
@@ -259,14 +266,14 @@ export async function runOutage(options: OutageOptions): Promise<OutageResult> {
     return {
       counts: loads.map(({ counts }) => counts),
       changedAfterMs,
-      logs: replicas.map(({ process: { log } }) => log()),
+      logs: replicas.map(({ process: running }) => running.log()),
       hasEnded: replicas.map(({ process: { child } }) => child.exitCode !== null),
     }
   } catch (error) {
-    const logs = replicas.map(({ process: { log } }) => log().slice(-4_000)).join('\n---\n')
+    const logs = replicas.map(({ process: running }) => running.log().slice(-4_000)).join('\n---\n')
     throw new Error(`${String(error)}\n${logs}`, { cause: error })
   } finally {
-    await Promise.all(replicas.map(async ({ process: { kill } }) => kill()))
+    await Promise.all(replicas.map(async ({ process: running }) => running.kill()))
     await client.close()
     await hub.stop()
     backend.close()

@@ -10,7 +10,6 @@
 import type { Registry } from 'prom-client'
 import { fencedClient } from '../apply/writer.ts'
 import { LeadershipLost, type WriteFence } from '../apply/write-fence.ts'
-import type { Client } from '../client/client.ts'
 import type { Cluster } from '../cache/cluster.ts'
 import { scopedCluster, Subscriptions } from '../cache/scoped-cluster.ts'
 import type { Aggregator } from '../controller/aggregator.ts'

@@ -173,13 +173,14 @@ describe('a manager with leader election', () => {
     const seen: string[] = []
     await expect.poll(() => cluster.lines.join()).toContain('the server is away')
     isAway = false
-    const until = async (done: () => boolean) =>
-      expect
+    const until = async (done: () => boolean) => {
+      await expect
         .poll(async () => {
           await clock.advance(1_000)
           return done()
         })
         .toBe(true)
+    }
     await until(() => seen.length === 1)
     hasFault = true
     await interrupt(started, clock)

@@ -99,6 +99,7 @@ it('a list without the configuration object does not end the pause: only a read 
       isPaused: false,
       allowLoopback: true,
       namespace: 'seamark',
+      leaseTimes: {},
       log: cluster.log,
       env: {},
       stdout: { write: () => true },
