@@ -51,5 +51,5 @@ mgr
     ctx.event(site, 'Normal', 'Rendered', ready.message)
   })
 
-// 4. Runs until the signal; resolves when everything has stopped, rejects when leadership is lost or a part fails.
+// 4. Runs until the signal; resolves when everything has stopped, rejects when a part fails. Without the lease it waits.
 await mgr.run(untilSignalled('SIGTERM', 'SIGINT'))

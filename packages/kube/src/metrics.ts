@@ -78,6 +78,11 @@ export interface MetricsOptions {
   clientHistograms?: boolean
 }
 
+/** For metrics that end before those of their manager. */
+export function createRegistry(): Registry {
+  return new Registry()
+}
+
 export function createMetrics({ registry = new Registry(), clientHistograms = false }: MetricsOptions = {}): Metrics {
   const registers = [registry]
   const counter = <L extends string>(name: string, help: string, labelNames: readonly L[]) =>

@@ -8,6 +8,7 @@
  */
 import { isAddressRange } from '@seamark/kube'
 import { parse } from 'yaml'
+import { duration, leaseTimes } from './duration.ts'
 import { z } from 'zod'
 import { AdmissionConfig } from './process/admission-config.ts'
 import { BalanceConfig } from './balance/config.ts'
@@ -42,6 +43,21 @@ export const ManagerConfiguration = z.strictObject({
         .default('contour-plus-leader')
         .describe("name of the Lease; the default is contour-plus' own, so that the two never write at the same time"),
       namespace: z.string().default('').describe("namespace of the Lease; empty: the manager's namespace"),
+      leaseDuration: duration
+        .default('15s')
+        .describe('how long another replica waits for a holder that does not renew, before it takes the Lease'),
+      renewDeadline: duration
+        .default('10s')
+        .describe('how long the holder tries to renew before it stops writing; shorter than leaseDuration'),
+      retryPeriod: duration
+        .default('2s')
+        .describe('time between two attempts to acquire or renew; renewDeadline is more than 1.2 times as long'),
+    })
+    .superRefine((election, context) => {
+      const { durationMs = 0, renewDeadlineMs = 0, retryPeriodMs = 0 } = leaseTimes(election)
+      if (durationMs > renewDeadlineMs && renewDeadlineMs > retryPeriodMs * 1.2 && retryPeriodMs > 0) return
+      const message = 'leaseDuration has to be longer than renewDeadline, and that more than 1.2 times retryPeriod'
+      context.addIssue({ code: 'custom', path: ['leaseDuration'], message })
     })
     .prefault({}),
   denyAddresses: z

@@ -13,7 +13,17 @@ const ClusterRoleBinding = kind<Obj & { roleRef: object; subjects: object[] }>({
   plural: 'clusterrolebindings',
 })
 const USER = 'seamark-manager'
-const WATCHED = ['configmaps', 'dnsendpoints', 'events', 'httpproxies', 'namespaces', 'nodes', 'secrets', 'services']
+const WATCHED = [
+  'configmaps',
+  'dnsendpoints',
+  'dnsloadbalancers',
+  'events',
+  'httpproxies',
+  'namespaces',
+  'nodes',
+  'secrets',
+  'services',
+]
 
 /** Every right but list and watch of one resource. */
 function rulesWithout(resource: string): object[] {

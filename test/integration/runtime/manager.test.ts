@@ -7,7 +7,6 @@ import {
   connect,
   createLogger,
   kind,
-  LeadershipLost,
   Lease,
   manager,
   Secret,
@@ -215,9 +214,16 @@ describe.skipIf(!needs('kube-apiserver', 'etcd'))('runtime on a real kube-apiser
       leaseTransitions: 1,
     })
 
+    // Another holder that never renews: b stops leading, and leads again when the Lease is free.
     const lease = await client.client.get(Lease, 'default/edge')
     await client.client.update(Lease, { ...lease, spec: { ...lease.spec, holderIdentity: 'other' } })
-    expect(await b.outcome).toBeInstanceOf(LeadershipLost)
+    const before = seen.length
+    await expect
+      .poll(async () => (await client.client.get(Lease, 'default/edge')).spec, { timeout: 20_000 })
+      .toMatchObject({ holderIdentity: 'b', leaseTransitions: 2 })
+    await expect.poll(() => seen.length).toBeGreaterThan(before)
+    b.stop.abort()
+    expect(await b.outcome).toBe('stopped')
   })
 
   it('starts a controller when its CRD appears', async () => {

@@ -84,6 +84,8 @@ export interface DnsServer {
    * before, or from an older one, to this version, for IXFR. @default computed, where the zone may be transferred
    */
   swap(zone: Zone, deltas?: readonly ZoneDelta[]): void
+  /** A key that was not known at the start. */
+  addKey(key: TsigKey): void
   /** Refuses queries for names of this zone until the next `swap`. */
   suspend(origin: Fqdn): void
   remove(origin: Fqdn): void
@@ -122,7 +124,7 @@ class Server {
   readonly #options: DnsServerOptions
   /** Shared by the threads. */
   readonly #cookieSecret = randomBytes(16)
-  readonly #keys: ReadonlyMap<Fqdn, TsigKey>
+  readonly #keys: Map<Fqdn, TsigKey>
   readonly #client = createDnsClient({ tries: 1 })
   readonly #notifier: Notifier
   readonly #scratch = Buffer.allocUnsafeSlow(65_537)
@@ -208,6 +210,10 @@ class Server {
     if (changed === undefined || changed === zone) return
     onUpdate?.(changed)
     this.swap(changed)
+  }
+
+  addKey(key: TsigKey): void {
+    this.#keys.set(key.name, key)
   }
 
   suspend(origin: Fqdn): void {
@@ -299,6 +305,7 @@ export async function createDnsServer(options: DnsServerOptions): Promise<DnsSer
     addresses,
     zones: () => server.index.values(),
     findZone: (origin) => server.findZone(origin),
+    addKey: (key) => server.addKey(key),
     swap: (zone, deltas) => server.swap(zone, deltas),
     suspend: (origin) => server.suspend(origin),
     remove: (origin) => server.remove(origin),

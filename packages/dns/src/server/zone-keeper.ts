@@ -11,9 +11,10 @@ import { DnsError } from '../error.ts'
 import type { Fqdn } from '../wire/name.ts'
 import type { DnsServer } from './server.ts'
 import { isNewer, nextSerial } from '../zone/soa.ts'
+import { createRRset } from '../wire/record.ts'
 import { diffZones, type ZoneDelta } from '../zone/zone-delta.ts'
 import type { Zone } from '../zone/zone-table.ts'
-import type { ZoneStore } from '../store/zone-store.ts'
+import type { StoredZone, ZoneStore } from '../store/zone-store.ts'
 
 export interface ZoneKeeperOptions {
   readonly server: Pick<DnsServer, 'swap' | 'suspend'>
@@ -63,6 +64,39 @@ export class ZoneKeeper {
     return kept.zone
   }
 
+  /** Changes of the zone go to this store from now on; nothing is read. */
+  attach(origin: Fqdn, store: ZoneStore): void {
+    const before = this.#zones.get(origin)
+    if (before === undefined) this.#server.suspend(origin)
+    const none = { zone: undefined, isServed: false, last: Promise.resolve(), unserved: [] }
+    this.#zones.set(origin, { ...(before ?? none), store })
+  }
+
+  /**
+   * Takes what the replicas share as the truth. Its content replaces the zone of this process; the serial never goes back:
+   * with `true` the zone has a serial of its own, because it had a newer one, and the caller that writes stores it.
+   */
+  async adopt(origin: Fqdn, { zone, deltas }: StoredZone): Promise<boolean> {
+    const kept = this.#get(origin)
+    return this.#inTurn(kept, async () => {
+      const before = kept.zone
+      if (before === undefined || isNewer(zone.serial, before.serial)) {
+        this.#set(kept, zone, before === undefined ? deltas : undefined)
+        return false
+      }
+      const { removed, added } = diffZones(before, zone)
+      if (before.serial === zone.serial && removed.length + added.length === 0) return false
+      this.#set(kept, withSerial(zone, nextSerial(before.serial, this.#clockSerial())), undefined)
+      return true
+    })
+  }
+
+  /** Runs `task` with the zone between two changes of it, for other work on its store. */
+  async exclusively(origin: Fqdn, task: (zone: Zone) => Promise<void>): Promise<void> {
+    const kept = this.#get(origin)
+    await this.#inTurn(kept, async () => (kept.zone === undefined ? undefined : task(kept.zone)))
+  }
+
   *zones(): Generator<Zone> {
     for (const { zone } of this.#zones.values()) if (zone !== undefined) yield zone
   }
@@ -100,7 +134,7 @@ export class ZoneKeeper {
     return this.#inTurn(kept, async () => {
       const before = kept.zone
       if (before === undefined) throw new DnsError('BAD_ZONE', `zone ${origin} is not loaded yet`)
-      const after = change(before, nextSerial(before.serial, Math.floor(this.#now() / 1000) >>> 0))
+      const after = change(before, nextSerial(before.serial, this.#clockSerial()))
       if (after === before) return before
       const delta = diffZones(before, after)
       await kept.store?.append(delta, after)
@@ -130,6 +164,10 @@ export class ZoneKeeper {
     }
   }
 
+  #clockSerial(): number {
+    return Math.floor(this.#now() / 1000) >>> 0
+  }
+
   #get(origin: Fqdn): Kept {
     const kept = this.#zones.get(origin)
     if (kept === undefined) throw new DnsError('BAD_ZONE', `zone ${origin} is not one of this server's`)
@@ -147,4 +185,12 @@ export class ZoneKeeper {
     kept.last = done.catch(() => undefined)
     return done
   }
+}
+
+function withSerial(zone: Zone, serial: number): Zone {
+  const soa = zone.find(zone.origin, 'SOA')
+  if (soa === undefined) return zone
+  const [mname, rname, , ...times] = (soa.values[0] ?? '').split(' ')
+  const values = [[mname, rname, serial, ...times].join(' ')]
+  return zone.with([{ kind: 'put', set: createRRset(zone.origin, 'SOA', soa.ttl, values) }], serial)
 }

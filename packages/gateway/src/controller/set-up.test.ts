@@ -1,7 +1,7 @@
 /** The gateway of a manager on an in-memory cluster. Contour had each of these nine problems, which the names describe. */
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { EndpointSlice, Ingress, Lease, manager, Secret, Service } from '@seamark/kube'
+import { EndpointSlice, Ingress, Lease, type LeaseOptions, manager, Secret, Service } from '@seamark/kube'
 import { HTTPProxy } from '@seamark/kube/contour'
 import { fakeClock, memoryCluster, type FakeClock, type MemoryCluster } from '@seamark/kube/testing'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -26,9 +26,19 @@ interface Started {
   readonly statusWrites: () => string[]
 }
 
-async function start(cluster: MemoryCluster, options: Partial<GatewayOptions> = {}): Promise<Started> {
+async function start(
+  cluster: MemoryCluster,
+  { leader, ...options }: Partial<GatewayOptions> & { readonly leader?: LeaseOptions } = {},
+): Promise<Started> {
   const clock = fakeClock()
-  const mgr = await manager({ cluster, clock, fieldManager: 'seamark-gateway', log: cluster.log, grace: '1s' })
+  const mgr = await manager({
+    cluster,
+    clock,
+    fieldManager: 'seamark-gateway',
+    log: cluster.log,
+    grace: '1s',
+    ...(leader !== undefined && { leader }),
+  })
   let builds = 0
   let addresses: ProxyAddresses | undefined
   let announce: () => void = () => undefined
@@ -182,7 +192,7 @@ describe('the gateway of a manager', () => {
 
   it('problem 4, a replica that does not lead: it builds and serves however many changes there are, and writes nothing', async () => {
     const cluster = memoryCluster()
-    const gateway = await start(cluster, { lease: { ...LEASE, identity: 'me' } })
+    const gateway = await start(cluster, { leader: { ...LEASE, identity: 'me' } })
     putLease(cluster, gateway.clock, 'other')
     await gateway.ready()
     for (let index = 0; index < 300; index++) cluster.put(HTTPProxy, direct(`p${index}`, `h${index}.test`))
@@ -193,7 +203,7 @@ describe('the gateway of a manager', () => {
 
   it('problem 5, leadership: who begins to lead writes every status; who loses the lease goes on serving', async () => {
     const cluster = memoryCluster()
-    const gateway = await start(cluster, { lease: { ...LEASE, identity: 'me' } })
+    const gateway = await start(cluster, { leader: { ...LEASE, identity: 'me' } })
     putLease(cluster, gateway.clock, 'other')
     cluster.put(HTTPProxy, direct('web', 'web.test'))
     await gateway.ready()

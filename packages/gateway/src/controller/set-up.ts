@@ -11,7 +11,6 @@ import {
   ConfigMap,
   EndpointSlice,
   Ingress,
-  type LeaseOptions,
   type LoadBalancerIngress,
   type Manager,
   Namespace,
@@ -58,8 +57,6 @@ export interface GatewayOptions extends ListenAddresses {
   readonly statusAddresses: readonly LoadBalancerIngress[]
   /** The Service of the data plane, `namespace/name`. */
   readonly service?: Key
-  /** Lease of the status writer; undefined: the manager's leadership decides. */
-  readonly lease?: LeaseOptions
   /** While it is paused no status and no Event is written. @default never */
   readonly pause?: Pause
   /** Endpoints may have loopback addresses: for the playground and tests. @default false */
@@ -197,7 +194,6 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
   addStatusWriter(mgr, board, {
     controllerName: settings.controllerName,
     ...(settings.gateway !== undefined && { gateway: settings.gateway }),
-    ...(options.lease !== undefined && { lease: options.lease }),
     ...(options.pause !== undefined && { pause: options.pause }),
   })
 }

@@ -2,28 +2,18 @@
  * Writes statuses and addresses, on the leader only. The build hands over the newest decision per object (latest wins) and
  * never waits; writes are few at a time, read the cached object, and are left out when nothing would change.
  *
- * Losing the lease stops this writer and nothing else: the data plane of the replica continues to serve, and the replica may lead again.
+ * Losing the lease ends this writer and nothing else: the data plane of the replica continues to serve, and the replica may lead again.
  * Whoever begins to lead writes every status anew, so that none is missing from the time before.
  */
-import { randomUUID } from 'node:crypto'
-import { hostname } from 'node:os'
 import {
   Conflict,
-  createElection,
-  createLearnedDefaults,
   createQueue,
-  createRecorder,
-  createWriter,
   Ingress,
-  LeadershipLost,
-  type LeaseOptions,
   type Manager,
   messageOf,
   NotFound,
-  type Recorder,
   type RunnableContext,
   untilAborted,
-  type WriteFence,
   type Writer,
 } from '@seamark/kube'
 import { HTTPProxy } from '@seamark/kube/contour'
@@ -63,85 +53,19 @@ export interface StatusWriterOptions {
   readonly controllerName: string
   /** The one Gateway of this instance; entries about others belong to other instances. */
   readonly gateway?: Key
-  /** The writer's own lease; undefined: the manager's leadership decides. */
-  readonly lease?: LeaseOptions
   /** What was not written meanwhile is written when it ends. */
   readonly pause?: Pause
 }
 
 export function addStatusWriter(mgr: Manager, board: StatusBoard, options: StatusWriterOptions): void {
-  const { lease } = options
-  if (lease === undefined) {
-    mgr.add(
-      'gateway-status',
-      async (context) =>
-        write(context, mgr, board, options, context, (about, finding) => {
-          context.event(about, 'Warning', finding.reason, finding.message)
-        }),
-      { leader: true },
-    )
-    return
-  }
-  const defaults = createLearnedDefaults()
-  mgr.add('gateway-status', async (context) => {
-    const { signal, clock, log } = context
-    const { client } = mgr.cluster
-    const identity = lease.identity ?? `${hostname()}_${randomUUID()}`
-    while (!signal.aborted) {
-      // An election that was lost is never won again: each attempt has its own.
-      const election = createElection(lease, { client, log, identity, clock })
-      await election.acquire(signal)
-      if (!election.isLeading) break
-      const term = new AbortController()
-      const ended = AbortSignal.any([signal, term.signal])
-      const { fence } = election
-      const writer = createWriter({ cluster: mgr.cluster, fieldManager: FIELD_MANAGER, fence, defaults, signal: ended })
-      const recorder = recorderOf(mgr, context, identity, fence)
-      const recording = recorder.run(ended)
-      const writing = write(
-        { ...readerOf(context), signal: ended },
-        mgr,
-        board,
-        options,
-        writer,
-        (about, { reason, message }) => {
-          recorder.record({ regarding: referenceTo(about), type: 'Warning', reason, note: message })
-        },
-      )
-      try {
-        await election.hold(ended)
-      } catch (error) {
-        if (!(error instanceof LeadershipLost)) throw error
-        log.warn({ error: error.message }, 'leadership lost; statuses are written by another replica')
-      } finally {
-        term.abort()
-        await Promise.all([writing, recording])
-        await election.release()
-      }
-    }
-  })
-}
-
-function readerOf(context: RunnableContext): Pick<RunnableContext, 'get' | 'clock' | 'log'> {
-  return { get: (kind, key) => context.get(kind, key), clock: context.clock, log: context.log }
-}
-
-function recorderOf(mgr: Manager, { clock, log }: RunnableContext, identity: string, fence: WriteFence): Recorder {
-  const { client } = mgr.cluster
-  return createRecorder({
-    client,
-    log,
-    clock,
-    fence,
-    reportingController: FIELD_MANAGER,
-    reportingInstance: identity,
-  })
-}
-
-function referenceTo({ apiVersion, kind, metadata }: Obj): Record<string, string> {
-  const { name, namespace, uid } = metadata
-  const fields = { apiVersion, kind, name, namespace, uid }
-  return Object.fromEntries(Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined))
+  mgr.add(
+    'gateway-status',
+    async (context) =>
+      write(context, mgr, board, options, context, (about, finding) => {
+        context.event(about, 'Warning', finding.reason, finding.message)
+      }),
+    { leader: true },
+  )
 }
 
 async function write(

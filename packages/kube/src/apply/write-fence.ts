@@ -6,7 +6,7 @@ import { KubeError } from '../errors.ts'
 /** This process no longer leads, or cannot confirm that it does. Nothing was sent. */
 export class LeadershipLost extends KubeError {
   constructor(lease: string, why: string) {
-    super('LEADERSHIP_LOST', `lease ${lease}: ${why}; this process must not write any more and has to restart`)
+    super('LEADERSHIP_LOST', `lease ${lease}: ${why}; nothing is written until this process leads again`)
   }
 }
 

@@ -12,7 +12,8 @@ import { messageOf } from '../errors.ts'
 import type { Informers } from './informer.ts'
 import { createInformers } from './informers.ts'
 import { kindName } from '../object/object.ts'
-import { createRest, type WriteGuard } from '../client/rest.ts'
+import { createRest, NO_RESPONSE, type WriteGuard } from '../client/rest.ts'
+import { Outage } from '../client/outage.ts'
 import type { Transport, TransportStats } from '../transport/transport.ts'
 
 export interface Cluster {
@@ -61,8 +62,10 @@ export interface ConnectOptions {
 export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cluster {
   const { name = config.name, clock = systemClock, fieldManager = 'seamark' } = options
   const observers = options.observer === undefined ? [] : [options.observer]
+  const outage = new Outage(clock)
   const observer: RequestObserver = {
     request: (exchange) => {
+      if (outage.note(exchange.code === NO_RESPONSE ? undefined : Number(exchange.code))) informers.retry()
       for (const each of observers) each.request(exchange)
     },
     restart: (restart) => {

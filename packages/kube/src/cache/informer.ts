@@ -100,6 +100,8 @@ export interface Informers extends Reader {
   /** The options set by `configure`. */
   configured<T extends Obj>(kind: Kind<T>): CacheOptions<T> | undefined
   informer<T extends Obj>(kind: Kind<T>, options?: InformerOptions<T>): Informer<T>
+  /** The server answers again: watches that wait after a failure are tried again within a second. */
+  retry(): void
   /**
    * Calls the listener when an informer's `failure` is set, changes or is cleared, and on the first response of the
    * server. Returns the unsubscribe function.

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { ConfigMap } from '../object/kinds.ts'
+import { fakeClock } from '../testing/clock.ts'
+import { ConfigMap, Namespace } from '../object/kinds.ts'
 import { kind } from '../object/object.ts'
 import { type PeerExchange } from '../testing/index.ts'
 import { clusterOn, closeClusters, configMap, refusal, serving, until } from '../testing/scripted-cluster.ts'
@@ -137,6 +138,34 @@ describe('informers whose watch fails', () => {
       expect(cluster.informers.list(ConfigMap)).toHaveLength(1)
     },
   )
+
+  it('are tried again at once when another request shows that an outage is over', async () => {
+    const streams: PeerExchange[] = []
+    const clock = fakeClock()
+    let isAway = false
+    const { peer, cluster, start } = await clusterOn(
+      (exchange) => {
+        if (isAway) return exchange.reply(503, refusal(503, 'ServiceUnavailable'))
+        return serving([configMap('a', 1)], 5, streams)(exchange)
+      },
+      { clock, random: () => 0 },
+    )
+    const informer = cluster.informers.informer(ConfigMap)
+    start()
+    await informer.synced()
+    isAway = true
+    streams[0]?.reset()
+    while (peer.requests.length < 8) {
+      await until(() => informer.state === 'backoff')
+      await clock.advance(1_000)
+    }
+    await until(() => informer.state === 'backoff')
+    isAway = false
+    await cluster.client.list(Namespace)
+    await clock.advance(1)
+    await until(() => streams.length === 2)
+    expect(informer.state).toBe('live')
+  })
 
   it('wait for a kind whose CRD is absent, and sync it when the CRD is created', async () => {
     const Thing = kind({ group: 'example.test', version: 'v1', kind: 'Thing', plural: 'things', namespaced: true })

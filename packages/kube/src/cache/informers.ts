@@ -180,6 +180,10 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
 
   const informers: Informers = {
     all: () => [...ids.values()],
+    retry() {
+      for (const { failure, reflector } of ids.values())
+        if (failure !== undefined && failure.reason !== 'over-limit') reflector.kick()
+    },
     onHealthChange(listener) {
       healthListeners.add(listener)
       return () => healthListeners.delete(listener)

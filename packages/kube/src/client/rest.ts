@@ -53,6 +53,9 @@ export interface RestOptions {
   transport?: Transport
 }
 
+/** As client-go's metrics name it. */
+export const NO_RESPONSE = '<error>'
+
 type AnyResponse = RawResponse | OpenStream
 
 const DEADLINE_MS = 30_000
@@ -103,7 +106,7 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
     response: AnyResponse | undefined,
   ): void {
     observer?.request({
-      code: response === undefined ? '<error>' : String(response.status),
+      code: response === undefined ? NO_RESPONSE : String(response.status),
       method,
       host,
       durationMs: clock.monotonic() - startedAt,

@@ -2,8 +2,8 @@
  * Waits for caches: a controller starts only when every kind it reads is synced.
  *
  * Guarantees: a served kind that does not sync within the timeout is an error that names the kind. A required kind whose
- * CRD is not installed, and a kind that the server denies (401, 403), are waited for without a timeout and without
- * failing other controllers.
+ * CRD is not installed, a kind that the server denies (401, 403), and one that it fails to list or does not answer for are
+ * waited for without a timeout and without failing other controllers.
  */
 import { sleep } from '../clock.ts'
 import type { Environment } from './context.ts'
@@ -37,7 +37,12 @@ export async function waitForSync({ clock, log, cluster }: Environment, wait: Sy
   const isDenied = () => informer.failure?.reason === 'denied'
   let isSkipped = false
   let hasWarned = false
-  const checkDenied = (): void => {
+  let isFailing = false
+  /** When the last failure ended, on the monotonic clock. */
+  let failedUntil = -Infinity
+  const checkHealth = (): void => {
+    if (isFailing || informer.failure !== undefined) failedUntil = clock.monotonic()
+    isFailing = informer.failure !== undefined
     if (!isDenied() || hasWarned || informer.hasSynced) return
     hasWarned = true
     isSkipped = skipsDenied
@@ -45,12 +50,19 @@ export async function waitForSync({ clock, log, cluster }: Environment, wait: Sy
     else
       log.warn({ controller: name, cluster: cluster.name, kind }, 'the server denies the watch; waiting for the right')
   }
-  const unsubscribe = cluster.informers.onHealthChange(checkDenied)
-  checkDenied()
+  const unsubscribe = cluster.informers.onHealthChange(checkHealth)
+  checkHealth()
   let cancel: () => void = () => undefined
   const arm = (): void => {
     cancel = clock.after(timeoutMs, () => {
       if (isDenied()) return arm()
+      const { failure } = informer
+      if (failure !== undefined) {
+        const about = { controller: name, cluster: cluster.name, kind, error: failure.message }
+        log.warn(about, 'kind cannot be listed; waiting for the server')
+      }
+      // A server that is back gets the whole time.
+      if (failure !== undefined || clock.monotonic() - failedUntil < timeoutMs) return arm()
       const message = `${name}: ${kind} did not sync within ${timeoutMs} ms in cluster ${cluster.name}; check that the process may list and watch it`
       return controller.abort(new KubeError('SYNC_TIMEOUT', message))
     })

@@ -9,6 +9,7 @@
  */
 import type { Change, InformerOptions, WatchFailure } from '../cache/informer.ts'
 import type { Clock } from '../clock.ts'
+import type { Subscriptions } from '../cache/scoped-cluster.ts'
 import { sleep } from '../clock.ts'
 import type { Cluster } from '../cache/cluster.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
@@ -155,6 +156,24 @@ class Member implements FleetMember {
     if (failing?.failure === undefined) return { type: 'connecting' }
     const { reason, message, sinceMs } = failing.failure
     return { type: 'unreachable', reason, message: `${kindName(failing.kind)}: ${message}`, sinceMs }
+  }
+}
+
+/** The same fleet; what is subscribed to through this one ends with `subscriptions`. */
+export function scopedFleet(fleet: Fleet, subscriptions: Subscriptions): Fleet {
+  return {
+    get clusters() {
+      return fleet.clusters
+    },
+    get members() {
+      return fleet.members
+    },
+    engage: (cluster, options) => fleet.engage(cluster, options),
+    join: (name, config, options) => fleet.join(name, config, options),
+    reconfigure: (name, config) => fleet.reconfigure(name, config),
+    disengage: async (name) => fleet.disengage(name),
+    watch: (kind, handler, options) => subscriptions.add(fleet.watch(kind, handler, options)),
+    subscribe: (listener) => subscriptions.add(fleet.subscribe(listener)),
   }
 }
 

@@ -10,7 +10,7 @@
  * Guarantees: at most one leader. Leadership is measured on the monotonic clock from *before* the last successful
  * renewal was sent; `renewDeadlineMs` later the fence is closed by comparing times only, so a process that was stalled
  * for longer finds it closed before any of its timers has run. Other candidates wait `durationMs`, which is longer.
- * Leadership that was lost is never regained: the process is expected to exit.
+ * An election that was lost is never won again: the manager has one for each term, so that each has a fence of its own.
  * Caveats: a request sent before the fence closed may still arrive; it has `durationMs - renewDeadlineMs` to do so.
  */
 import { type Clock, sleep, systemClock } from '../clock.ts'
@@ -76,6 +76,8 @@ export interface ElectionDeps {
 
 /** As in client-go: retries are spread over 1 to 2.2 periods. */
 const JITTER = 1.2
+/** While the API server is away, an error that repeats is logged this often. */
+const REPEAT_LOG_MS = 60_000
 
 export function createElection(options: LeaseOptions, deps: ElectionDeps): Election {
   const { durationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options
@@ -100,6 +102,7 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
   let isLost = false
   /** The holder that `onWait` was called with. */
   let waitedFor: string | undefined
+  let logged: { readonly error: string; readonly at: number } | undefined
 
   const isLeading = () => {
     return !isLost && renewedAt !== undefined && clock.monotonic() - renewedAt < renewDeadlineMs
@@ -190,9 +193,16 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
     try {
       return await withDeadline(clock, attemptMs, signal, run)
     } catch (error) {
-      if (!signal.aborted) log.warn({ lease: key, error: messageOf(error) }, 'lease attempt failed')
+      if (!signal.aborted) logFailure(messageOf(error))
       return false
     }
+  }
+
+  function logFailure(error: string): void {
+    const at = clock.monotonic()
+    if (logged?.error === error && at - logged.at < REPEAT_LOG_MS) return
+    logged = { error, at }
+    log.warn({ lease: key, error }, 'lease attempt failed')
   }
 
   return {

@@ -206,6 +206,32 @@ describe('manager', () => {
     expect(await statusOf(mgr.addresses.probes, '/readyz')).toBe(200)
   })
 
+  it('waits for an API server that does not answer at the start, without a timeout', async () => {
+    const cluster = memoryCluster()
+    cluster.put(Service, service('shop'))
+    cluster.setState(Service, 'syncing')
+    cluster.setFailure(Service, { reason: 'broken', message: 'connection refused', sinceMs: 1 })
+    const clock = fakeClock()
+    const seen: string[] = []
+    const { outcome } = await startManager(
+      (made) => made.controller('services', Service).reconcile(async () => void seen.push('reconciled')),
+      { leader, clock },
+      cluster,
+    )
+    await expect
+      .poll(async () => {
+        await clock.advance(60_000)
+        return cluster.lines.join()
+      })
+      .toContain('kind cannot be listed; waiting for the server')
+    cluster.setFailure(Service, undefined)
+    // Long lists of a server that is back get the whole time.
+    await clock.advance(100_000)
+    expect(await Promise.race([outcome, Promise.resolve('running')])).toBe('running')
+    cluster.setState(Service, 'live')
+    await expect.poll(() => seen).toEqual(['reconciled'])
+  })
+
   it('limits the stop: reconciles are aborted, and abandoned, within the grace period', async () => {
     const clock = fakeClock()
     const signals: AbortSignal[] = []

@@ -1,18 +1,24 @@
 /**
  * The manager: one process with its clusters, controllers, servers and leader election.
  *
+ * Two lifetimes: what serves (connections, caches, servers, runnables and aggregators of every replica) ends with the
+ * manager; control (control.ts: controllers, what else needs the Lease) ends with the Lease, and is started again on the
+ * same caches.
+ *
  * Flow (start): metrics and probes → webhooks → caches, until they are synced → runnables → leader election →
  * controllers. Webhooks serve before any cache lists, because a list of an old version may need their conversion.
+ * Flow (Lease lost, or the API server failed a part of control): its reconciles are aborted, what it left cannot write →
+ * everything of it has ended → leader election → controllers.
  * Flow (stop): runnables → controllers → caches → webhooks → probes and metrics → lease, so that nothing writes when
  * another process may lead, and probes and metrics are served while the rest drains.
  *
  * Guarantees: `run` settles when everything has stopped, at the latest after the grace period. It rejects with the
- * first failure of any part, after stopping the others; with `LeadershipLost` at once, without a grace period.
- * Caveats: a manager runs once. A process that lost leadership must exit.
+ * first failure of any part, after stopping the others, but for those after which control starts again.
+ * Caveats: a manager runs once.
  */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { defineAggregator, type Aggregator, type AggregatorOptions } from '../controller/aggregator.ts'
+import { defineAggregator, type AggregatorOptions } from '../controller/aggregator.ts'
 import type { Index, Reader } from '../cache/cache.ts'
 import type { CertificatePair } from '../certificates.ts'
 import type { CacheOptions } from '../cache/informer.ts'
@@ -25,7 +31,6 @@ import type { Context, Environment, RunnableContext } from '../controller/contex
 import {
   defineController,
   defineKeyedController,
-  type Controller,
   type ControllerBuilder,
   type ControllerOptions,
   type KeyedControllerBuilder,
@@ -33,7 +38,6 @@ import {
 } from '../controller/controller.ts'
 import {
   defineKeyedAggregator,
-  type KeyedAggregator,
   type KeyedAggregatorBuilder,
   type KeyedAggregatorOptions,
 } from '../controller/keyed-aggregator.ts'
@@ -41,9 +45,11 @@ import { createLearnedDefaults } from '../apply/learned-defaults.ts'
 import { type Duration, durationMs } from '../duration.ts'
 import { KubeError } from '../errors.ts'
 import { createRecorder } from '../controller/events.ts'
-import { createFleet, type Fleet } from './fleet.ts'
+import { createFleet, scopedFleet, type Fleet } from './fleet.ts'
+import { untilAborted } from '../stop-signal.ts'
 import { createElection, type LeaseOptions } from './lease.ts'
-import { openFence } from '../apply/write-fence.ts'
+import type { WriteFence } from '../apply/write-fence.ts'
+import { Control, newDeclarations, type Declarations } from './control.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { runManager, type ManagerParts } from './manager-run.ts'
 import type { Metrics } from '../metrics.ts'
@@ -67,7 +73,10 @@ export interface ManagerOptions {
   config?: ClusterConfig
   /** Field manager of applied fields. Must be the same in every version of a program. @default seamark */
   fieldManager?: string
-  /** Only the holder of this Lease runs controllers. @default no election: this process leads */
+  /**
+   * Only the holder of this Lease runs controllers. A process that loses it stops them and waits to lead again; it
+   * continues to serve. @default no election: this process leads
+   */
   leader?: LeaseOptions
   /** `HOST:PORT` or `:PORT`. @default none */
   metrics?: string
@@ -92,8 +101,8 @@ export type Runnable = (context: RunnableContext) => Promise<void>
 
 export interface RunnableOptions {
   /**
-   * Run only while leading; writes are then fenced by the lease. Writes of other runnables are not fenced, because
-   * every replica runs them. Events are sent by the leader only. @default false
+   * Run only while leading, once for each term; writes are then fenced by the lease. Writes of other runnables are not
+   * fenced, because every replica runs them. Events are sent by the leader only. @default false
    */
   leader?: boolean
   /** reportingController of its Events. @default the field manager */
@@ -102,7 +111,7 @@ export interface RunnableOptions {
 
 export interface Manager {
   readonly cluster: Cluster
-  /** For live reads and for writes outside of controllers; not fenced. */
+  /** For live reads and for writes outside of controllers; not fenced. In `control` it ends with that control. */
   readonly client: Client
   readonly log: Logger
   readonly metrics: Metrics
@@ -110,7 +119,7 @@ export interface Manager {
   readonly fleet: Fleet
   /** Connects a cluster with the metrics, logs and field manager of this manager, to engage it. */
   connect(config: ClusterConfig, name: string): Cluster
-  /** True in the process whose controllers run. */
+  /** True in the process whose controllers run. In `control`: while those of that control do. */
   readonly isLeading: boolean
   /** The bound `HOST:PORT` addresses; undefined before `run`, or if not configured. */
   readonly addresses: { readonly metrics?: string; readonly probes?: string; readonly webhooks?: string }
@@ -140,6 +149,13 @@ export interface Manager {
    * before the webhooks are served, and when their certificate is not self-issued.
    */
   caBundle(): string | undefined
+  /**
+   * Declares what needs the Lease and keeps state: `declare` is called now, and again after the Lease was lost, on a
+   * manager of its own with the same connections, caches and members. What it declares, subscribes to and registers as
+   * metrics ends with that term; nothing of an earlier term writes, also when this process leads again. Webhooks,
+   * indexes and options of caches are taken from the first call.
+   */
+  control(declare: (manager: Manager, ended: AbortSignal) => void): void
   /** Adds a function that runs with the manager. */
   add(name: string, run: Runnable, options?: RunnableOptions): void
   check(probe: 'healthz' | 'readyz', name: string, check: Check): void
@@ -151,7 +167,7 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
   const { fieldManager = 'seamark', clock = systemClock } = options
   const log = options.log ?? createLogger()
   // Imported here, so that programs that use only the client do not load prom-client.
-  const { createMetrics } = await import('../metrics.ts')
+  const { createMetrics, createRegistry } = await import('../metrics.ts')
   const metrics = options.sharedMetrics ?? createMetrics({ clientHistograms: options.clientHistograms ?? false })
   const connectTo = (config: ClusterConfig, name?: string) => {
     return connect(config, {
@@ -166,37 +182,47 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
   // A cluster that was connected elsewhere does not report to these metrics.
   if (options.cluster !== undefined) cluster.observe?.(metrics.client)
   const identity = options.leader?.identity ?? `${hostname()}_${randomUUID()}`
-  const election =
-    options.leader === undefined
-      ? undefined
-      : createElection(options.leader, {
-          client: cluster.client,
-          log,
-          identity,
-          clock,
-          onChange: (isLeading) => metrics.leading(options.leader?.lease ?? '', isLeading),
-        })
   const defaults = createLearnedDefaults()
-  const environmentOf = (of: Cluster): Environment => {
-    const fence = election?.fence ?? openFence
+  const environmentOf = (of: Cluster, fence: WriteFence): Environment => {
     const by = { reportingController: fieldManager, reportingInstance: identity }
     const recorder = createRecorder({ client: of.client, log, clock, fence, ...by })
     return { cluster: of, fieldManager, fence, defaults, recorder, metrics, clock, log }
   }
-  if (options.leader !== undefined) metrics.leading(options.leader.lease, false)
+  const { leader } = options
+  const newControl = (): Control =>
+    new Control({
+      cluster,
+      log,
+      clock,
+      // One for each term: an election that was lost is never won again.
+      election:
+        leader === undefined
+          ? undefined
+          : createElection(leader, {
+              client: cluster.client,
+              log,
+              identity,
+              clock,
+              onChange: (isLeader) => metrics.leading(leader.lease, isLeader),
+            }),
+      isRunning: () => hasRun,
+      registry: createRegistry(),
+      environmentOf: (fence) => environmentOf(cluster, fence),
+    })
+  if (leader !== undefined) metrics.leading(leader.lease, false)
 
-  const controllers: Controller[] = []
-  const aggregators: (Aggregator | KeyedAggregator)[] = []
+  const declarations = newDeclarations()
   const names = new Set<string>()
   const registry: WebhookRegistry = { admissions: new Map(), conversions: [] }
   const checks = { healthz: new Map<string, Check>([['ping', () => undefined]]), readyz: new Map<string, Check>() }
-  const runnables: ManagerParts['runnables'] = []
   const addresses: { metrics?: string; probes?: string; webhooks?: string } = {}
   const indexes: ((cluster: Cluster) => void)[] = []
   const caches: ((cluster: Cluster) => void)[] = []
+  const controls: Parameters<Manager['control']>[0][] = []
   let hasRun = false
+  let control = newControl()
 
-  const isLeading = () => hasRun && (election === undefined || election.isLeading)
+  const isLeading = () => control.isLeading
   const fleet = createFleet({
     run: async (member, signals, engaged) => parts.runMember?.(member, signals, engaged),
     connect: connectTo,
@@ -210,100 +236,158 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
     options,
     graceMs: durationMs(options.grace ?? '30s'),
     syncTimeoutMs: durationMs(options.syncTimeout ?? '2m'),
-    environment: environmentOf(cluster),
+    // Its Events are those of the leader, its fence that of the present term.
+    environment: {
+      ...environmentOf(cluster, { check: () => control.fence.check() }),
+      recorder: {
+        record: (event) => control.environment.recorder.record(event),
+        run: async (signal) => untilAborted(signal),
+      },
+    },
     environmentOf,
-    election,
-    controllers,
-    aggregators,
+    control: () => control,
+    renewControl() {
+      control = newControl()
+      for (const declare of controls) declareOn(control, declare, false)
+      assertComplete(control.declarations)
+      return control
+    },
+    declarations,
     indexes,
     registry,
     keeper: keeperOf(options, { client: cluster.client, clock, log, metrics, isLeading }),
     checks,
-    runnables,
     addresses,
     fleet,
+  }
+
+  function assertNotRunning(what: string): void {
+    if (hasRun) throw new KubeError('RUNNING', `${what} comes too late: the manager runs already`)
   }
 
   /** Reserves a name: controllers are identified by name in metrics and logs. */
-  function reserveName(name: string): void {
-    if (names.has(name)) throw new KubeError('NAME_TAKEN', `a controller called ${name} exists already`)
-    if (hasRun) throw new KubeError('RUNNING', `${name} comes too late: the manager runs already`)
-    names.add(name)
+  function reserveName(name: string, taken: Set<string>): void {
+    if (taken.has(name)) throw new KubeError('NAME_TAKEN', `a controller called ${name} exists already`)
+    taken.add(name)
   }
 
-  return {
-    cluster,
-    client: cluster.client,
-    log,
-    metrics,
-    fleet,
-    connect: connectTo,
-    get isLeading() {
-      return isLeading()
-    },
-    addresses,
-    cache(kind, cacheOptions) {
-      caches.push((of) => of.informers.configure(kind, cacheOptions))
-      for (const member of fleet.clusters.values()) member.informers.configure(kind, cacheOptions)
-      cluster.informers.configure(kind, cacheOptions)
-    },
-    index(kind, name, values) {
-      indexes.push((of) => of.informers.index(kind, name, values))
-      for (const member of fleet.clusters.values()) member.informers.index(kind, name, values)
-      return cluster.informers.index(kind, name, values)
-    },
-    controller(name, kind, given = {}) {
-      reserveName(name)
-      const { builder, controller } = defineController(name, kind, given)
-      controllers.push(controller)
-      return builder
-    },
-    keyedController(name, given = {}) {
-      reserveName(name)
-      const { builder, controller } = defineKeyedController(name, given)
-      controllers.push(controller)
-      return builder
-    },
-    keyedAggregator(name, given = {}) {
-      reserveName(name)
-      const { builder, aggregator } = defineKeyedAggregator(name, given)
-      aggregators.push(aggregator)
-      return builder
-    },
-    aggregator(name, given, build, act) {
-      reserveName(name)
-      aggregators.push(defineAggregator(name, given, build, act))
-    },
-    webhook(kind, hooks) {
-      const general = hooks as unknown as AdmissionHooks<Obj>
-      if (hooks.default !== undefined)
-        registry.admissions.set(admissionPath('mutate', kind), { hooks: general, verb: 'mutate' })
-      if (hooks.validate !== undefined)
-        registry.admissions.set(admissionPath('validate', kind), { hooks: general, verb: 'validate' })
-    },
-    conversion(hub, spokes) {
-      registry.conversions.push(defineConversion(hub, spokes))
-    },
-    caBundle: () => parts.keeper?.caBundle?.(),
-    add: (name, run, { leader = false, reportingController } = {}) =>
-      void runnables.push({ name, run, leader, reportingController }),
-    check: (probe, name, check) => void checks[probe].set(name, check),
-    async run(signal) {
-      if (hasRun) throw new KubeError('RUNNING', 'a manager runs once')
-      const needsWebhooks = registry.admissions.size + registry.conversions.length > 0
-      if (needsWebhooks && parts.keeper === undefined) {
-        throw new KubeError(
-          'WEBHOOKS',
-          'webhooks are declared, but the manager was given no `webhooks` to serve them with',
-        )
-      }
-      const incomplete = [...controllers, ...aggregators].map((each) => each.incomplete)
-      const missing = incomplete.find((message) => message !== undefined)
-      if (missing !== undefined) throw new KubeError('INCOMPLETE', missing)
-      hasRun = true
-      await runManager(parts, signal)
-    },
+  /** Calls `declare` with a manager whose declarations are those of one control. */
+  function declareOn(of: Control, declare: Parameters<Manager['control']>[0], isFirst: boolean): void {
+    let isOpen = true
+    const reserve = (name: string): void => {
+      if (!isOpen) throw new KubeError('RUNNING', `${name} comes too late: its control is declared already`)
+      reserveName(name, isFirst ? names : of.names)
+    }
+    const scoped: Manager = {
+      ...declaring(of.declarations, reserve, isFirst),
+      cluster: of.cluster,
+      client: of.cluster.client,
+      metrics: { ...metrics, registry: of.registry },
+      fleet: scopedFleet(fleet, of.subscriptions),
+      get isLeading() {
+        return of.isLeading
+      },
+      control: (nested) => nested(scoped, of.over),
+    }
+    declare(scoped, of.over)
+    isOpen = false
   }
+
+  function declaring(to: Declarations, reserve: (name: string) => void, isFirst: boolean): Omit<Manager, 'isLeading'> {
+    return {
+      cluster,
+      client: cluster.client,
+      log,
+      metrics,
+      fleet,
+      connect: connectTo,
+      addresses,
+      cache(kind, cacheOptions) {
+        if (!isFirst) return
+        caches.push((of) => of.informers.configure(kind, cacheOptions))
+        for (const member of fleet.clusters.values()) member.informers.configure(kind, cacheOptions)
+        cluster.informers.configure(kind, cacheOptions)
+      },
+      index(kind, name, values) {
+        if (!isFirst) return cluster.informers.index(kind, name, values)
+        indexes.push((of) => of.informers.index(kind, name, values))
+        for (const member of fleet.clusters.values()) member.informers.index(kind, name, values)
+        return cluster.informers.index(kind, name, values)
+      },
+      controller(name, kind, given = {}) {
+        reserve(name)
+        const { builder, controller } = defineController(name, kind, given)
+        to.controllers.push(controller)
+        return builder
+      },
+      keyedController(name, given = {}) {
+        reserve(name)
+        const { builder, controller } = defineKeyedController(name, given)
+        to.controllers.push(controller)
+        return builder
+      },
+      keyedAggregator(name, given = {}) {
+        reserve(name)
+        const { builder, aggregator } = defineKeyedAggregator(name, given)
+        to.aggregators.push(aggregator)
+        return builder
+      },
+      aggregator(name, given, build, act) {
+        reserve(name)
+        to.aggregators.push(defineAggregator(name, given, build, act))
+      },
+      webhook(kind, hooks) {
+        if (!isFirst) return
+        const general = hooks as unknown as AdmissionHooks<Obj>
+        if (hooks.default !== undefined)
+          registry.admissions.set(admissionPath('mutate', kind), { hooks: general, verb: 'mutate' })
+        if (hooks.validate !== undefined)
+          registry.admissions.set(admissionPath('validate', kind), { hooks: general, verb: 'validate' })
+      },
+      conversion(hub, spokes) {
+        if (isFirst) registry.conversions.push(defineConversion(hub, spokes))
+      },
+      caBundle: () => parts.keeper?.caBundle?.(),
+      add: (name, run, { leader = false, reportingController } = {}) =>
+        void to.runnables.push({ name, run, leader, reportingController }),
+      check: (probe, name, check) => void checks[probe].set(name, check),
+      control(declare) {
+        assertNotRunning('a control')
+        controls.push(declare)
+        declareOn(control, declare, true)
+      },
+      async run(signal) {
+        if (hasRun) throw new KubeError('RUNNING', 'a manager runs once')
+        const needsWebhooks = registry.admissions.size + registry.conversions.length > 0
+        if (needsWebhooks && parts.keeper === undefined) {
+          throw new KubeError(
+            'WEBHOOKS',
+            'webhooks are declared, but the manager was given no `webhooks` to serve them with',
+          )
+        }
+        assertComplete(declarations)
+        assertComplete(control.declarations)
+        hasRun = true
+        await runManager(parts, signal)
+      },
+    }
+  }
+
+  const base = declaring(
+    declarations,
+    (name) => {
+      reserveName(name, names)
+      assertNotRunning(name)
+    },
+    true,
+  )
+  return Object.defineProperty(base, 'isLeading', { get: isLeading, enumerable: true }) as Manager
+}
+
+function assertComplete({ controllers, aggregators }: Declarations): void {
+  const incomplete = [...controllers, ...aggregators].map((each) => each.incomplete)
+  const missing = incomplete.find((message) => message !== undefined)
+  if (missing !== undefined) throw new KubeError('INCOMPLETE', missing)
 }
 
 function keeperOf(

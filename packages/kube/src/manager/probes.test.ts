@@ -87,7 +87,7 @@ describe('metrics', () => {
     const shop = metrics.controller('shop', 8)
     metrics.webhook('/validate', 'admission')
     shop.watchQueue(createQueue())
-    const text = (await textOf(`${await serve(metricsHandler(metrics.registry))}/metrics`))[1]
+    const text = (await textOf(`${await serve(metricsHandler(() => [metrics.registry]))}/metrics`))[1]
     for (const line of [
       'controller_runtime_reconcile_total{controller="shop",result="success"} 0',
       'controller_runtime_reconcile_total{controller="shop",result="error"} 0',

@@ -39,7 +39,8 @@ export function probesHandler(checks: Checks): RequestListener {
   }
 }
 
-export function metricsHandler(registry: Registry): RequestListener {
+/** `registries` is called at each scrape; no series is in two of them. */
+export function metricsHandler(registries: () => readonly Registry[]): RequestListener {
   return (request, response) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.setHeader('allow', 'GET, HEAD')
@@ -48,8 +49,9 @@ export function metricsHandler(registry: Registry): RequestListener {
       return answer(response, 405, 'method not allowed\n')
     }
     if (parseTarget(request).segments.join('/') !== 'metrics') return answer(response, 404, 'not found\n')
-    registry.metrics().then(
-      (text) => answer(response, 200, text, registry.contentType),
+    const all = registries()
+    Promise.all(all.map(async (registry) => registry.metrics())).then(
+      (texts) => answer(response, 200, texts.join('\n'), all[0]?.contentType),
       (error: unknown) => answer(response, 500, `${messageOf(error)}\n`),
     )
   }

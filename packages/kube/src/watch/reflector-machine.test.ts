@@ -246,6 +246,15 @@ describe('waiting', () => {
     expect(play([failed('busy', 7000)], live()).log).toEqual(['wait 7000'])
   })
 
+  it('ends within a second when the server answers again, and the next failure is the first one', () => {
+    const tired = play([failed('broken')], { ...live(), failures: 12 })
+    expect(tired.log).toEqual(['wait 15000'])
+    const kicked = step(tired.reflection, { type: 'kicked' }, { ...context, random: 0.5 })
+    expect(kicked.effects.map(short)).toEqual(['wait 500'])
+    const again = play([{ type: 'kicked' }, waited, failed('expired')], kicked.next)
+    expect(again.log).toEqual(['open-watch 100', 'open-stream'])
+  })
+
   it('is reset after two minutes without failures', () => {
     const tired = { ...live(), failures: 6 }
     expect(play([failed('broken')], tired).log).toEqual(['wait 15000'])

@@ -69,7 +69,7 @@ export type Input =
   | { readonly type: 'failed'; readonly failure: Failure; readonly retryAfterMs?: number | undefined }
   | { readonly type: 'probed'; readonly isServed: boolean }
   | { readonly type: 'waited' }
-  /** A hint, such as a new CRD, that an absent kind may now be served. */
+  /** A hint that the next attempt may succeed: a new CRD, or the server answers again after an outage. */
   | { readonly type: 'kicked' }
 
 interface Removals {
@@ -117,6 +117,8 @@ const HEALTHY_MS = 120_000
  */
 const TOO_SHORT_MS = 1000
 const FIRST_POLL_MS = 250
+/** All watches of all processes are tried again when their server answers again. */
+const KICK_SPREAD_MS = 1000
 
 export interface Step {
   readonly next: Reflection
@@ -327,6 +329,10 @@ function stepWait(
   input: Input,
   context: StepContext,
 ): Step {
+  if (input.type === 'kicked' && now.failures > 0) {
+    // What failed before says nothing any more: the next failure is the first one.
+    return { next: { ...now, failures: 0 }, effects: [{ do: 'wait', ms: context.random * KICK_SPREAD_MS }] }
+  }
   if (input.type !== 'waited' && input.type !== 'start') return { next: now, effects: [] }
   switch (then) {
     case 'sync':

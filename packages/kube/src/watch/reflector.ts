@@ -122,9 +122,9 @@ export class Reflector<T extends Obj> {
     while (this.#running.size > 0) await Promise.all(this.#running)
   }
 
-  /** A hint that an absent kind may now be served. */
+  /** A hint that an absent kind may now be served, or that a server answers again. */
   kick(): void {
-    if (this.#now.state.at === 'absent') this.#dispatch({ type: 'kicked' })
+    if (this.#now.state.at === 'absent' || this.#now.state.at === 'wait') this.#dispatch({ type: 'kicked' })
   }
 
   #dispatch(input: Input, subject?: Frame<T> | Decoded<T>): void {

@@ -13,6 +13,7 @@ import { requestedBy } from '../records/sync/sources/dns-endpoint-source.ts'
 import { createKillSwitch } from '../process/kill-switch.ts'
 import { isPauseEvent } from '../process/reports/pause-event.ts'
 import { type DnsService, openDnsService } from '../serve/dns-service.ts'
+import { findCopyFolder } from '../serve/data-dir.ts'
 import { gateWrites, WriteRefused } from '../process/write-gate.ts'
 import { setUpCapabilities } from './capabilities.ts'
 import type { AppOptions, RecordsOptions } from './options.ts'
@@ -62,11 +63,13 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
       ...(options.publish === undefined ? [] : judgedSources(options.publish)),
     ])
   // Before the caches: a zone that is stored is answered while the API server is down.
+  const copyFolder = await copyFolderOf(options, log)
   const dns =
     options.dns === undefined
       ? undefined
       : await openDnsService({
           ...options.dns,
+          ...(copyFolder !== undefined && { copyFolder }),
           client: options.cluster.client,
           namespace,
           isLeading: () => mgr.isLeading,
@@ -82,6 +85,18 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   } finally {
     await dns?.close()
   }
+}
+
+/** Of zones in ConfigMaps. */
+async function copyFolderOf({ dns }: AppOptions, log: Logger): Promise<string | undefined> {
+  if (dns === undefined || dns.config.dataDir !== '') return undefined
+  const found = dns.copyFolder === undefined ? await findCopyFolder({ env: dns.env }) : { folder: dns.copyFolder }
+  if (found.folder === undefined)
+    log.warn(
+      { why: found.why },
+      'zones have no local copy: after a restart while the API server is away their names are REFUSED until it is back; mount a volume and set dns.dataDir',
+    )
+  return found.folder
 }
 
 /** In observe mode: objects that are stored as v1 can be read as long as their conversion is served. */

@@ -17,10 +17,11 @@ import { setUpRecords } from '../records/sync/set-up.ts'
 import { type DnsService, EMBEDDED_PROVIDER } from '../serve/dns-service.ts'
 import { ownServers } from '../serve/own-servers.ts'
 import { setUpSafety } from './safety.ts'
+import { type Switches, switchesUntil } from '../process/switches.ts'
 import { setUpWildcard } from '../wildcard/controller.ts'
 import { gateWrites } from '../process/write-gate.ts'
 import type { AppOptions } from './options.ts'
-import { setUpProcess } from './process.ts'
+import { setUpProcess, setUpServing } from './process.ts'
 
 interface Parts {
   readonly dns: DnsService | undefined
@@ -34,14 +35,75 @@ interface Parts {
 }
 
 /** Adds the capabilities that the options contain to the manager, and what they share. */
-export function setUpCapabilities(
+export function setUpCapabilities(mgr: Manager, options: AppOptions, parts: Parts): void {
+  const { dns } = parts
+  const switches = setUpServing(mgr, options, parts)
+  const members = new Members(mgr, options, parts)
+  if (options.onReady !== undefined) {
+    const { onReady } = options
+    mgr.add('ready', async ({ signal: running }) => {
+      onReady({ ...mgr.addresses, ...(dns !== undefined && { dns: dns.addresses.map(serverText) }) })
+      await untilAborted(running)
+    })
+  }
+  mgr.control((control, ended) => setUpControl(control, options, { ...parts, switches, members, ended }))
+}
+
+interface ControlParts extends Parts {
+  readonly switches: Switches
+  readonly members: Members
+  /** Aborts with the term. */
+  readonly ended: AbortSignal
+}
+
+/**
+ * Member clusters, for all capabilities that use them: their connections and caches outlive a term. Which Secrets register them
+ * is read again in each.
+ */
+class Members {
+  readonly #mgr: Manager
+  readonly #options: AppOptions
+  readonly #parts: Parts
+  #registry: MemberRegistry | undefined
+
+  constructor(mgr: Manager, options: AppOptions, parts: Parts) {
+    this.#mgr = mgr
+    this.#options = options
+    this.#parts = parts
+  }
+
+  renew(): void {
+    this.#registry?.renew()
+  }
+
+  get(): MemberRegistry {
+    const { namespace, allowLoopback = false, denyAddresses = [], connectMember } = this.#options
+    const { checkWrite, clock, log } = this.#parts
+    this.#registry ??= setUpMembers(this.#mgr, {
+      namespace,
+      allowLoopback,
+      denyAddresses,
+      guard: (member) => gateWrites(member, checkWrite),
+      connect:
+        connectMember === undefined
+          ? (config, name) => this.#mgr.connect(config, name)
+          : (config, name) => connectMember(config, { name, clock, log }),
+    })
+    return this.#registry
+  }
+}
+
+/** What one term of leadership does. */
+function setUpControl(
   mgr: Manager,
   options: AppOptions,
-  { dns, log, clock, killSwitch, checkWrite, serving }: Parts,
+  { dns, clock, killSwitch, serving, members, ended, switches: always }: ControlParts,
 ): void {
   const { publish, wildcard, fleet, records, namespace, mode } = options
   const { registry } = mgr.metrics
-  const { switches, peers, common } = setUpProcess(mgr, options, { dns, clock, killSwitch })
+  members.renew()
+  const switches = switchesUntil(always, ended)
+  const { peers, common } = setUpProcess(mgr, options, { dns, clock, killSwitch, switches })
   const stores: RecordsStores | undefined =
     records === undefined ? undefined : openRecordsStores(mgr.client, namespace, records.config.stateFolder)
   const { approvals, heldObjects, massLimits } = setUpSafety(mgr, options, {
@@ -57,27 +119,11 @@ export function setUpCapabilities(
     const parts = { fleet, balance: options.balance !== undefined }
     hostSources = setUpPublish(mgr, { ...guarded, options: { ...publish, parts }, reportsInitialFindings })
   }
-  const { allowLoopback = false, denyAddresses = [], connectMember } = options
-  let members: MemberRegistry | undefined
-  /** One registry for all capabilities that use member clusters. */
-  const memberRegistry = (): MemberRegistry => {
-    members ??= setUpMembers(mgr, {
-      namespace,
-      allowLoopback,
-      denyAddresses,
-      guard: (member) => gateWrites(member, checkWrite),
-      connect:
-        connectMember === undefined
-          ? (config, name) => mgr.connect(config, name)
-          : (config, name) => connectMember(config, { name, clock, log }),
-    })
-    return members
-  }
   if (wildcard !== undefined) {
     setUpWildcard(mgr, {
       ...guarded,
       options: wildcard,
-      registry: memberRegistry(),
+      registry: members.get(),
       endpointScope: endpointScope(options, namespace),
     })
   }
@@ -85,7 +131,7 @@ export function setUpCapabilities(
     setUpFleet(mgr, {
       ...guarded,
       options: fleet,
-      registry: memberRegistry(),
+      registry: members.get(),
       ownServers: (name) =>
         dns === undefined ? [] : ownServers({ addresses: dns.addresses, zones: () => dns.zones() }, name),
     })
@@ -94,7 +140,7 @@ export function setUpCapabilities(
       ...common,
       ...options.balance,
       ...(hostSources !== undefined && { hostSources }),
-      guard: { allowLoopback, deny: denyAddresses },
+      guard: { allowLoopback: options.allowLoopback ?? false, deny: options.denyAddresses ?? [] },
       ownZones: dns?.zones().map(({ zone }) => zone) ?? [],
       ...(serving !== undefined && {
         webhooks: {
@@ -111,7 +157,7 @@ export function setUpCapabilities(
       mode,
       namespace,
       untilMayWrite: common.untilMayWrite,
-      killSwitch: pausedUntil(killSwitch, peers.done),
+      killSwitch: pausedUntil(killSwitch, peers.done, ended),
       switches,
       stores,
       approvals,
@@ -126,13 +172,6 @@ export function setUpCapabilities(
   }
   heldObjects.start(mgr)
   reportDeniedWatches(mgr, namespace)
-  if (options.onReady !== undefined) {
-    const { onReady } = options
-    mgr.add('ready', async ({ signal: running }) => {
-      onReady({ ...mgr.addresses, ...(dns !== undefined && { dns: dns.addresses.map(serverText) }) })
-      await untilAborted(running)
-    })
-  }
 }
 
 /** A new zone is served when its first plan is written. */

@@ -25,6 +25,8 @@ export interface RecordsOptions {
 interface DnsOptions {
   readonly config: DnsConfig
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Folder of local copies of zones in ConfigMaps. @default in a Pod, where it is writable */
+  readonly copyFolder?: string
 }
 
 export interface AppOptions {

@@ -1,4 +1,7 @@
-/** What all capabilities share: the switches, reports, the guard against a second writer, and when writing is allowed. */
+/**
+ * What all capabilities share. For as long as the process lives: the switches, the DNS server. For each term: reports, the guard
+ * against a second writer, and when writing is allowed.
+ */
 import type { Clock, Manager } from '@seamark/kube'
 import { createProductMetrics } from '../metrics.ts'
 import { showPause } from '../process/pause-metric.ts'
@@ -9,7 +12,7 @@ import { addProcessReports } from '../process/reports/process-reports.ts'
 import { SecondWriterGuard } from '../safety/second-writer-guard.ts'
 import { createDnsMetrics } from '../serve/dns-metrics.ts'
 import type { DnsService } from '../serve/dns-service.ts'
-import { setUpDns } from '../serve/set-up.ts'
+import { setUpDns, setUpDnsControl } from '../serve/set-up.ts'
 import { type Switches, watchSwitches } from '../process/switches.ts'
 import type { AppOptions } from './options.ts'
 
@@ -19,17 +22,28 @@ interface ProcessDeps {
   readonly killSwitch: KillSwitchControl
 }
 
-export function setUpProcess(mgr: Manager, options: AppOptions, { dns, clock, killSwitch }: ProcessDeps) {
-  const { namespace, mode } = options
+/** Serves, whether this process leads or not. */
+export function setUpServing(mgr: Manager, options: AppOptions, { dns, clock, killSwitch }: ProcessDeps): Switches {
+  const { hasPause = true, namespace } = options
   const { registry } = mgr.metrics
-  const metrics = createProductMetrics(registry)
   showPause(registry, killSwitch)
-  const { hasPause = true } = options
-  const switches = hasPause ? watchSwitches(mgr.cluster, namespace, killSwitch, clock) : NO_SWITCHES
   if (dns !== undefined) {
-    setUpDns(mgr, dns, async (running) => switches.ready(running))
+    setUpDns(mgr, dns)
     createDnsMetrics(registry, dns)
   }
+  return hasPause ? watchSwitches(mgr.cluster, namespace, killSwitch, clock) : NO_SWITCHES
+}
+
+interface TermDeps extends ProcessDeps {
+  /** They call no listener after the term. */
+  readonly switches: Switches
+}
+
+export function setUpProcess(mgr: Manager, options: AppOptions, deps: TermDeps) {
+  const { dns, clock, killSwitch, switches } = deps
+  const { namespace, mode, hasPause = true } = options
+  const metrics = createProductMetrics(mgr.metrics.registry)
+  if (dns !== undefined) setUpDnsControl(mgr, dns, async (running) => switches.ready(running))
   const isWriting = (): boolean => mode === 'enforce' && !killSwitch.isPaused
   const notify = createNotices(mgr, { namespace, mayReport: isWriting })
   const own = options.leader === undefined ? undefined : `${options.leader.namespace}/${options.leader.lease}`
@@ -69,7 +83,7 @@ export function setUpProcess(mgr: Manager, options: AppOptions, { dns, clock, ki
         ? Promise.all([switches.ready(running.signal), peers.ready(running.signal)])
         : undefined,
   }
-  return { switches, peers, common }
+  return { peers, common }
 }
 
 const NO_SWITCHES: Switches = {

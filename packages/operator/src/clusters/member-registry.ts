@@ -40,6 +40,8 @@ export interface MemberRegistry {
   readonly clusters: ReadonlyMap<string, RegisteredCluster>
   /** False until the Secrets were read once: until then no cluster is known to be absent. */
   readonly isRead: boolean
+  /** Call before each term of leadership: another process may have registered and removed clusters. */
+  renew(): void
   /** The listener gets the name of a cluster that was registered, changed or removed. Returns the unsubscribe function. */
   subscribe(listener: (cluster: string) => void): () => void
 }
@@ -71,6 +73,10 @@ class Members implements MemberRegistry {
     this.#options = options
   }
 
+  renew(): void {
+    this.isRead = false
+  }
+
   subscribe(listener: (cluster: string) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -78,7 +84,8 @@ class Members implements MemberRegistry {
 
   async follow(context: Context): Promise<void> {
     const desired = readRegistry(context.list(Secret, this.#options.namespace))
-    const changed = new Set<string>()
+    // Whoever asked before this term's first read got no answer.
+    const changed = new Set<string>(this.isRead ? [] : desired.keys())
     for (const [name, { registration, cluster }] of this.clusters) {
       const next = desired.get(name)
       if (JSON.stringify(next) === JSON.stringify(registration)) continue

@@ -47,17 +47,18 @@ export function isPausedBy(annotations: Readonly<Record<string, string>> | undef
   return value !== undefined && value !== 'false'
 }
 
-/** Also paused until `ready` resolves. */
-export function pausedUntil(killSwitch: KillSwitch, ready: Promise<void>): KillSwitch {
+/** Also paused until `ready` resolves. Its listeners are not called any more when `ended` aborts. */
+export function pausedUntil(killSwitch: KillSwitch, ready: Promise<void>, ended?: AbortSignal): KillSwitch {
   const listeners = new Set<(isPaused: boolean) => void>()
   let isReady = false
   void ready.then(() => {
     isReady = true
     if (!killSwitch.isPaused) for (const listener of listeners) listener(false)
   })
-  killSwitch.subscribe((isPaused) => {
+  const unsubscribe = killSwitch.subscribe((isPaused) => {
     if (isReady) for (const listener of listeners) listener(isPaused)
   })
+  ended?.addEventListener('abort', unsubscribe, { once: true })
   return {
     get isPaused() {
       return killSwitch.isPaused || !isReady

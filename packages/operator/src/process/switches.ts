@@ -107,6 +107,27 @@ export function watchSwitches(
   }
 }
 
+/** The switches for one term: they call no listener after `ended` aborts. */
+export function switchesUntil(switches: Switches, ended: AbortSignal): Switches {
+  return {
+    get approvedIds() {
+      return switches.approvedIds
+    },
+    get releasedNames() {
+      return switches.releasedNames
+    },
+    get isRead() {
+      return switches.isRead
+    },
+    ready: async (signal) => switches.ready(signal),
+    subscribe(listener) {
+      const unsubscribe = switches.subscribe(listener)
+      ended.addEventListener('abort', unsubscribe, { once: true })
+      return unsubscribe
+    },
+  }
+}
+
 function readIds(text: string): Set<string> {
   return new Set(text.split(',').flatMap((item) => (item.trim() === '' ? [] : [item.trim()])))
 }

@@ -22,6 +22,8 @@ interface Head {
   readonly generation: number
   readonly parts: number
   readonly journal: Buffer
+  /** Every wanted record is in it. Until then no replica answers from it. */
+  readonly isComplete: boolean
 }
 
 export interface ConfigMapStoreOptions {
@@ -30,6 +32,8 @@ export interface ConfigMapStoreOptions {
   readonly origin: Fqdn
   /** Only the process that leads writes; the copies of the others, and of one that observes, are not stored. */
   readonly isWriting: () => boolean
+  /** A change of the process that writes: it fails when the process does not write any more. @default it is not stored */
+  readonly mustWrite?: () => boolean
 }
 
 export class ConfigMapStore implements ZoneStore {
@@ -37,30 +41,66 @@ export class ConfigMapStore implements ZoneStore {
   readonly #namespace: string
   readonly #origin: Fqdn
   readonly #isWriting: () => boolean
+  readonly #mustWrite: () => boolean
   readonly #name: string
   #head: Head | undefined
+  #uid: string | undefined
+  #startsIncomplete = false
   /** The last write, when its result is unknown: it may be in effect although it was never acknowledged. */
   #unsure: Head | undefined
 
-  constructor({ client, namespace, origin, isWriting }: ConfigMapStoreOptions) {
+  constructor({ client, namespace, origin, isWriting, mustWrite = () => false }: ConfigMapStoreOptions) {
     this.#client = client
     this.#namespace = namespace
     this.#origin = origin
     this.#isWriting = isWriting
+    this.#mustWrite = mustWrite
     this.#name = `seamark-dns-${createHash('sha256').update(origin).digest('hex').slice(0, 16)}`
   }
 
+  /** False: no replica may answer from what is stored, because records are missing. */
+  get isComplete(): boolean {
+    return this.#head?.isComplete ?? !this.#startsIncomplete
+  }
+
+  /** Before the first `replace` of a zone that has none of its records yet. */
+  startIncomplete(): void {
+    if (this.#head === undefined) this.#startsIncomplete = true
+  }
+
+  async markComplete(_zone?: Zone): Promise<void> {
+    this.#startsIncomplete = false
+    const head = this.#head
+    if (head === undefined || head.isComplete || !this.#mayWrite()) return
+    await this.#perform(async () => this.#writeHead({ ...head, isComplete: true }))
+  }
+
+  /** UID of the object that was read last. */
+  get uid(): string | undefined {
+    return this.#uid
+  }
+
   async load(): Promise<StoredZone | undefined> {
+    return this.#read(undefined)
+  }
+
+  /** Undefined: nothing is stored, or nothing has changed since it was read or written last. */
+  async reload(): Promise<StoredZone | undefined> {
+    return this.#read(this.#head?.resourceVersion)
+  }
+
+  async #read(known: string | undefined): Promise<StoredZone | undefined> {
     const found = await this.#client.find(ConfigMap, `${this.#namespace}/${this.#name}`)
-    if (found === undefined) return undefined
+    if (found === undefined || (known !== undefined && found.metadata.resourceVersion === known)) return undefined
+    this.#uid = found.metadata.uid
     const { generation = '0', parts = '0' } = found.data ?? {}
     const head: Head = {
       resourceVersion: found.metadata.resourceVersion ?? '',
       generation: Number(generation),
       parts: Number(parts),
       journal: Buffer.from(found.binaryData?.['journal'] ?? '', 'base64'),
+      isComplete: found.data?.['complete'] !== 'false',
     }
-    this.#head = head
     const snapshot: Buffer[] = []
     for (let part = 0; part < head.parts; part++) {
       const name = this.#partName(head.generation, part)
@@ -69,7 +109,10 @@ export class ConfigMapStore implements ZoneStore {
       snapshot.push(Buffer.from(object.binaryData?.['part'] ?? '', 'base64'))
     }
     try {
-      return replay(this.#origin, Buffer.concat(snapshot), [head.journal])
+      const stored = replay(this.#origin, Buffer.concat(snapshot), [head.journal])
+      this.#head = head
+      this.#unsure = undefined
+      return stored
     } catch (error) {
       if (!(error instanceof DnsError)) throw error
       throw new DnsError(error.code, `ConfigMap ${this.#namespace}/${this.#name} cannot be read: ${error.message}`, {
@@ -79,7 +122,7 @@ export class ConfigMapStore implements ZoneStore {
   }
 
   async append(delta: ZoneDelta, zone: Zone): Promise<void> {
-    if (!this.#isWriting()) return
+    if (!this.#mayWrite()) return
     const head = this.#head
     const frame = deltaFrame(delta)
     if (head === undefined || head.journal.length + frame.length > JOURNAL_OCTETS) {
@@ -90,7 +133,7 @@ export class ConfigMapStore implements ZoneStore {
   }
 
   async replace(zone: Zone): Promise<void> {
-    if (!this.#isWriting()) return
+    if (!this.#mayWrite()) return
     await this.#perform(async () => {
       const before = this.#head
       const generation = (before?.generation ?? 0) + 1
@@ -105,6 +148,7 @@ export class ConfigMapStore implements ZoneStore {
         generation,
         parts,
         journal: headFrame(this.#origin, zone.serial),
+        isComplete: this.isComplete,
       })
       if (before === undefined) return
       for (let part = 0; part < before.parts; part++) {
@@ -116,6 +160,12 @@ export class ConfigMapStore implements ZoneStore {
   }
 
   async close(): Promise<void> {}
+
+  #mayWrite(): boolean {
+    if (this.#isWriting()) return true
+    if (!this.#mustWrite()) return false
+    throw new DnsError('STORE_WRITE', `zone ${this.#origin} is not changed: this process does not lead any more`)
+  }
 
   #partName(generation: number, part: number): string {
     return `${this.#name}-${generation}-${part}`
@@ -160,16 +210,22 @@ export class ConfigMapStore implements ZoneStore {
     // `#settle` may have learned another version since `next` was made.
     const head = { ...next, resourceVersion: this.#head?.resourceVersion ?? '' }
     this.#unsure = head
-    const { resourceVersion, generation, parts, journal } = head
+    const { resourceVersion, generation, parts, journal, isComplete } = head
     const object = {
       metadata: { name: this.#name, namespace: this.#namespace, labels: LABELS },
-      data: { zone: this.#origin, generation: String(generation), parts: String(parts) },
+      data: {
+        zone: this.#origin,
+        generation: String(generation),
+        parts: String(parts),
+        ...(!isComplete && { complete: 'false' }),
+      },
       binaryData: { journal: journal.toString('base64') },
     }
     const written =
       resourceVersion === ''
         ? await this.#client.create(ConfigMap, object)
         : await this.#client.update(ConfigMap, { ...object, metadata: { ...object.metadata, resourceVersion } })
+    this.#uid = written.metadata.uid
     this.#head = { ...head, resourceVersion: written.metadata.resourceVersion ?? '' }
     this.#unsure = undefined
   }

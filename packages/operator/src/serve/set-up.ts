@@ -7,13 +7,22 @@ const ZONES_KEY = 'zones'
 /** Until a zone that could not be read is read again. */
 const RETRY = '5s'
 
-/** `untilPauseIsKnown` settles when it is known whether writing is paused: a new zone is stored in the cluster. */
-export function setUpDns(
+/** What every process does. */
+export function setUpDns(manager: Manager, service: DnsService): void {
+  manager.add('dns', async ({ signal }) => service.follow(signal))
+  manager.check('readyz', 'dns', () => service.check())
+}
+
+/**
+ * What the process does that leads, for one term. `untilPauseIsKnown` settles when it is known whether writing is paused: a
+ * new zone is stored in the cluster.
+ */
+export function setUpDnsControl(
   manager: Manager,
   service: DnsService,
   untilPauseIsKnown: (signal: AbortSignal) => Promise<void> = async () => undefined,
 ): void {
-  manager.add('dns', async ({ signal }) => service.follow(signal))
+  service.renew()
   manager
     .keyedController('dns-zones')
     .triggers((mark) => {
@@ -24,5 +33,4 @@ export function setUpDns(
       await untilPauseIsKnown(signal)
       return (await service.lead(signal)) ? undefined : requeue(RETRY)
     })
-  manager.check('readyz', 'dns', () => service.check())
 }

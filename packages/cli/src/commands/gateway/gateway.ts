@@ -103,6 +103,7 @@ export function build(io: Io): Command {
         fieldManager: GATEWAY_FIELD_MANAGER,
         log,
         grace: GRACE_MS,
+        ...(isElected && { leader: lease }),
         ...(flags.metrics !== undefined && { metrics: flags.metrics }),
         ...(flags.probes !== undefined && { probes: flags.probes }),
       })
@@ -114,7 +115,6 @@ export function build(io: Io): Command {
         ...(envoy !== undefined && { envoy: announcing(io.stdout, envoy) }),
         statusAddresses: parseAddresses(flags.ingressStatusAddress),
         service: `${flags.envoyServiceNamespace ?? namespace}/${flags.envoyServiceName}`,
-        ...(isElected && { lease }),
         onReady: (addresses) => {
           const shown = [addresses.http, addresses.https].flatMap((each) =>
             each === undefined ? [] : [join(each.host, each.port)],

@@ -3,11 +3,18 @@
  * of its own.
  *
  * Guarantees: every replica serves; the holder of the Lease writes statuses, unless the manager observes or is paused. The
- * data plane continues to serve when the manager loses its Lease or the API server is gone; the manager is then started again beside it.
+ * data plane continues to serve when a Lease is lost or the API server is gone.
  */
 import { GATEWAY_FIELD_MANAGER, BUILD_DEFAULTS, type BuildSettings, setUpGateway } from '@seamark/gateway'
-import { Backoff, type Cluster, KubeError, type Logger, manager, messageOf, systemClock } from '@seamark/kube'
-import { createKillSwitch, gateWrites, type GatewayConfig, watchSwitches, WriteRefused } from '@seamark/operator'
+import { type Cluster, type Logger, manager } from '@seamark/kube'
+import {
+  createKillSwitch,
+  gateWrites,
+  type GatewayConfig,
+  type LeaseTimes,
+  watchSwitches,
+  WriteRefused,
+} from '@seamark/operator'
 import { announcing, envoyFlagsOf, envoyOptions, SETTING_NAMES } from '../gateway/envoy-flags.ts'
 import { parseAddresses, parseListen, parsePorts } from '../gateway/gateway-flags.ts'
 
@@ -23,6 +30,7 @@ export interface GatewayCapability {
   readonly isPaused: boolean
   readonly allowLoopback: boolean
   readonly namespace: string
+  readonly leaseTimes: LeaseTimes
   readonly log: Logger
   /** To find the program envoy. */
   readonly env: NodeJS.ProcessEnv
@@ -32,8 +40,6 @@ export interface GatewayCapability {
 }
 
 const GRACE_MS = 4_500
-/** Before the manager is started again. */
-const RESTART_MS = 1_000
 
 export async function runGateway(options: GatewayCapability, signal: AbortSignal): Promise<void> {
   const { config, cluster, namespace, log, mode, isPaused } = options
@@ -58,7 +64,13 @@ export async function runGateway(options: GatewayCapability, signal: AbortSignal
   gateWrites(cluster, () => {
     if (killSwitch.isPaused) throw new WriteRefused('PAUSED', `nothing is written: ${killSwitch.by.join(', ')}`)
   })
-  const mgr = await manager({ cluster, fieldManager: GATEWAY_FIELD_MANAGER, log, grace: GRACE_MS })
+  const mgr = await manager({
+    cluster,
+    fieldManager: GATEWAY_FIELD_MANAGER,
+    log,
+    grace: GRACE_MS,
+    leader: { lease: config.lease, namespace, ...options.leaseTimes },
+  })
   setUpGateway(mgr, {
     settings: settingsOf(config, options.grants, options.allowLoopback),
     http,
@@ -68,7 +80,6 @@ export async function runGateway(options: GatewayCapability, signal: AbortSignal
     ...(envoy !== undefined && { envoy: announcing(options.stdout, envoy) }),
     statusAddresses: parseAddresses(config.statusAddresses.join(',')),
     ...(config.service !== '' && { service: config.service }),
-    lease: { lease: config.lease, namespace },
     pause: killSwitch,
     allowLoopback: options.allowLoopback,
     onReady: (addresses) => {
@@ -82,32 +93,6 @@ export async function runGateway(options: GatewayCapability, signal: AbortSignal
   // After the caches of the gateway were configured.
   watchSwitches(mgr.cluster, namespace, killSwitch)
   await mgr.run(signal)
-}
-
-/**
- * Runs the manager beside the data plane: a manager that lost its Lease or the API server must end, and is started again.
- * Other failures, such as a wrong configuration, end the process.
- */
-export async function keepRunning(
-  start: (signal: AbortSignal) => Promise<void>,
-  log: Logger,
-  signal: AbortSignal,
-  clock = systemClock,
-): Promise<void> {
-  const backoff = new Backoff({ clock, baseMs: RESTART_MS, limitMs: RESTART_MS, signal })
-  for (;;) {
-    try {
-      return await start(signal)
-    } catch (error) {
-      if (!(error instanceof KubeError) || signal.aborted) throw error
-      log.error(
-        { error: messageOf(error) },
-        'the manager ended; it is started again, and the gateway continues to serve',
-      )
-      await backoff.wait()
-      if (signal.aborted) return
-    }
-  }
 }
 
 function settingsOf(config: GatewayConfig, grants: Grants, allowsLoopback: boolean): BuildSettings {

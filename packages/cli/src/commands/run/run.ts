@@ -1,11 +1,18 @@
 /** `seamark run`: the unified manager, with the capabilities its configuration turns on. */
 import { GATEWAY_FIELD_MANAGER } from '@seamark/gateway'
 import { type Cluster, createLogger, type Logger, systemClock } from '@seamark/kube'
-import { FIELD_MANAGER, type ManagerConfiguration, publishOptions, runApp, wildcardOptions } from '@seamark/operator'
+import {
+  FIELD_MANAGER,
+  leaseTimes,
+  type ManagerConfiguration,
+  publishOptions,
+  runApp,
+  wildcardOptions,
+} from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
 import { watchConfig } from './config-watch.ts'
-import { keepRunning, runGateway } from './gateway-capability.ts'
+import { runGateway } from './gateway-capability.ts'
 import { addKubeFlags, type KubeFlags, openCluster, ownNamespace } from '../../flags/kube-flags.ts'
 import { addSettingFlags, configPath, parseConfig, readConfig } from '../../flags/setting-flags.ts'
 
@@ -53,7 +60,7 @@ export function build(io: Io): Command {
         try {
           // The first part that fails ends the other one.
           const parts = [
-            keepRunning(start, log, signal),
+            start(signal),
             runGateway(
               {
                 config: config.gateway,
@@ -63,6 +70,7 @@ export function build(io: Io): Command {
                 isPaused: config.pause,
                 allowLoopback: config.allowLoopback,
                 namespace,
+                leaseTimes: leaseTimes(config.leaderElection),
                 log,
                 env: io.env,
                 stdout: io.stdout,
@@ -117,7 +125,11 @@ async function runManager(
       }),
       ...(dns.listen.length > 0 && { dns: { config: dns, env: io.env } }),
       ...(leaderElection.enabled && {
-        leader: { lease: leaderElection.lease, namespace: leaderElection.namespace || namespace },
+        leader: {
+          lease: leaderElection.lease,
+          namespace: leaderElection.namespace || namespace,
+          ...leaseTimes(leaderElection),
+        },
       }),
       ...(isOn(metrics.address) && { metrics: metrics.address }),
       ...(isOn(probes.address) && { probes: probes.address }),

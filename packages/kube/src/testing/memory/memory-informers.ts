@@ -25,6 +25,7 @@ export function memoryInformers(
       return [...keys].map((key) => store.objects.get(key)) as never[]
     },
     all: () => [...created.values()],
+    retry: () => undefined,
     onHealthChange(listener) {
       healthListeners.add(listener)
       return () => healthListeners.delete(listener)
