@@ -457,7 +457,7 @@ describe('TCP', () => {
     await once(socket, 'connect')
     const drip = setInterval(() => socket.write(Buffer.of(255)), 50)
     socket.on('error', () => {})
-    await once(socket, 'close')
+    await new Promise((resolve) => socket.once('close', resolve))
     clearInterval(drip)
     expect(socket.destroyed).toBe(true)
   })
