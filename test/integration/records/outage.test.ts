@@ -197,16 +197,20 @@ for (const kind of environmentKinds) {
       let slept = 0
       const clock: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() + slept }
       const app = await startApp(environment, [memory], { leader: { lease: 'asleep', namespace: 'seamark' }, clock })
-      const ended = app.ended.catch((error: unknown) => error)
       await client.apply(DNSEndpoint, endpoint('awake', ['192.0.2.1']))
       await eventually('the record', async () => memory.dump(ZONE).find((set) => set.name === `awake.${ZONE}`))
       const { writes } = memory.counts
-      const spec = { holderIdentity: 'another', renewTime: new Date().toISOString().replace('Z', '000Z') }
+      const spec = {
+        holderIdentity: 'another',
+        leaseDurationSeconds: 3_600,
+        renewTime: new Date().toISOString().replace('Z', '000Z'),
+      }
       await client.patch(Lease, 'seamark/asleep', 'merge', { spec })
       slept = 3_600_000
       await client.apply(DNSEndpoint, endpoint('asleep', ['192.0.2.1']))
-      expect(String(await ended)).toContain('lease')
+      await expect.poll(async () => app.metrics()).toContain('leader_election_master_status{name="asleep"} 0')
       expect(memory.counts.writes).toBe(writes)
+      await app.stop()
     })
   })
 }
