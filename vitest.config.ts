@@ -21,16 +21,26 @@ const TIERS: Record<string, string[]> = {
   simulation: ['test/simulation/**/*.test.ts'],
   abuse: ['test/abuse/**/*.test.ts'],
 }
+/** Of the integration tier; its bounds are seconds of a whole installation. */
+const TIMED = ['test/integration/together/together.test.ts']
 const isBundled = process.env['SEAMARK_PACKAGES'] !== 'source'
 const wanted = process.env['SEAMARK_TIERS']?.split(',') ?? Object.keys(TIERS)
 
-const project = (name: string, tiers: string[], { group = 0, workers = WORKERS, isolate = false } = {}) => ({
+const filesOf = (tiers: string[]): string[] =>
+  tiers.filter((tier) => wanted.includes(tier)).flatMap((tier) => TIERS[tier] ?? [])
+
+const project = (
+  name: string,
+  include: string[],
+  { group = 0, workers = WORKERS, isolate = false, exclude = [] as string[] } = {},
+) => ({
   resolve: { conditions, ...(isolate && isBundled && { alias: packageAliases() }) },
   ssr: { resolve: { conditions } },
   test: {
     name,
     ...(isolate && isBundled && { globalSetup: ['test/kit/bundled-packages.ts'] }),
-    include: tiers.filter((tier) => wanted.includes(tier)).flatMap((tier) => TIERS[tier] ?? []),
+    include,
+    exclude: ['**/node_modules/**', ...exclude],
     // Only a test that hangs takes this long: with SEAMARK_CRASHES=all the longest takes 50 s, on a busy machine three times as long.
     testTimeout: 240_000,
     hookTimeout: 60_000,
@@ -51,12 +61,17 @@ export default defineConfig({
     sequence: { shuffle: { tests: true, files: false }, seed: orderSeed, sequencer: LongestFirst },
     projects: [
       // One worker for many files, which leave nothing behind in the event loop.
-      project('together', ['unit']),
+      project('together', filesOf(['unit'])),
       // Each file in a process of its own: a simulated clock advances when the event loop rests, and what an earlier file left
       // in the loop, such as a client that still reconnects, would be part of the run.
-      project('isolated', ['contract', 'integration', 'simulation'], { isolate: true }),
-      // After the others, no more than cores: each starts a process of its own, with a limit of memory, and keeps it busy.
-      project('alone', ['abuse'], { group: 1, workers: 2, isolate: true }),
+      project('isolated', filesOf(['contract', 'integration', 'simulation']), { isolate: true, exclude: TIMED }),
+      // After the others, one file at a time: each compares what a victim waits with and without an attack, or has bounds in
+      // seconds, and a test beside it would count as part of the attack.
+      project('alone', [...filesOf(['abuse']), ...(wanted.includes('integration') ? TIMED : [])], {
+        group: 1,
+        workers: 1,
+        isolate: true,
+      }),
     ],
   },
 })
