@@ -100,8 +100,8 @@ describe('connections', () => {
 
   it('that send octets and no request are closed within the time of a header', async () => {
     const { open } = await serve({ headersTimeoutMs: 400 })
-    const socket = await open()
     const began = performance.now()
+    const socket = await open()
     socket.write('GET / HTTP/1.1\r\nx: ')
     const dripping = setInterval(() => socket.write('x'), 20)
     onTestFinished(() => clearInterval(dripping))

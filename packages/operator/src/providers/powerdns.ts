@@ -5,7 +5,7 @@
  */
 import { z } from 'zod'
 import { ProviderError } from '../rrset/error.ts'
-import { canonicalName, canonicalValue, isInvalid, type ObservedRRset, sortedUnique } from '../rrset/rrset.ts'
+import { canonicalName, canonicalValue, isInvalid, isName, type ObservedRRset, sortedUnique } from '../rrset/rrset.ts'
 import type { SetChange } from '../rrset/set-change.ts'
 import { callHttp, failureOf, type HttpAnswer } from './http-call.ts'
 import { retryWhenThrottled } from './retry-when-throttled.ts'
@@ -88,7 +88,8 @@ export function powerdnsProvider(options: PowerdnsOptions): Provider {
       }
       const found: ObservedRRset[] = []
       let requests = 0
-      for (const name of names) {
+      // PowerDNS answers 500 when it is asked for what is no name.
+      for (const name of [...names].filter(isName)) {
         if (requests++ > 0) await turn?.()
         const query = `?rrset_name=${encodeURIComponent(name)}`
         const sets = await retryWhenThrottled(async () => readZone(zone, query, signal), turn)

@@ -33,7 +33,7 @@ import {
 import { type CallObserver, createProviderCalls, type ProviderCalls } from './execute/provider-calls.ts'
 import type { RegistryOptions } from '../rrset/external-dns-registry.ts'
 import { POLICY_SET_TYPE } from '../rrset/answer-policy.ts'
-import { canonicalName, isInvalid, isWithin, type ObservedRRset } from '../rrset/rrset.ts'
+import { isName, isWithin, type ObservedRRset } from '../rrset/rrset.ts'
 import { createZoneView, namesToRead, type ZoneView } from './plan/zone-view.ts'
 
 export interface EngineOptions {
@@ -349,10 +349,6 @@ function recorded(state: GuardState, plan: Plan, key: string, mode: 'enforce' | 
   const isChanged = !isDeepStrictEqual(next.held, state.held) || (state.decided === undefined && held.length > 0)
   const { provider, zone, number } = plan
   return isChanged ? { ...next, decided: { key, provider, zone, plan: number, mode } } : next
-}
-
-function isName(text: string): boolean {
-  return !isInvalid(canonicalName(text))
 }
 
 /** The longest zone name that contains the name. */

@@ -113,6 +113,11 @@ export function canonicalName(text: string): string | Invalid {
   return `${ascii}.`
 }
 
+/** Whether a record may have the name; requests of others, such as a registry's, need not be names. */
+export function isName(text: string): boolean {
+  return !isInvalid(canonicalName(text))
+}
+
 function isAscii(text: string): boolean {
   for (let index = 0; index < text.length; index++) if (text.charCodeAt(index) > 0x7e) return false
   return true
