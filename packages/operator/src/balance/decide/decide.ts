@@ -104,7 +104,11 @@ export function decide(facts: BalanceFacts): BalanceDecision {
     })
   }
   const { settings } = read
-  if (facts.holding !== undefined) return yieldTo(facts.holding, facts, settings)
+  const { holding } = facts
+  // Records follow health until the source has its own: an older object of another tenant that only names the host, and never
+  // gets an address, must not keep an unhealthy endpoint in the answer.
+  const isServing = holding?.isInPlace === false && (facts.published?.length ?? 0) > 0
+  if (holding !== undefined && !isServing) return yieldTo(holding, facts, settings)
   if (facts.holder !== undefined && facts.holder !== settings.key) {
     const message = `DNS name '${settings.dnsName}' is already used by load balancer '${facts.holder}'`
     return rest(facts, {
@@ -120,7 +124,7 @@ export function decide(facts: BalanceFacts): BalanceDecision {
 }
 
 /**
- * Its records stay until the DNSEndpoint of the source has the name. Publish tells both objects with an Event, so that this
+ * It publishes nothing, and removes what it has when the DNSEndpoint of the source has the name. Publish tells both objects with an Event, so that this
  * is a condition only.
  */
 function yieldTo(

@@ -88,9 +88,11 @@ describe('the condition of a load balancer', () => {
   })
 })
 
-it('records of a name that a source of publish holds stay until the DNSEndpoint of the source has the name', () => {
+it('records of a name that a source of publish holds follow health until the DNSEndpoint of the source has the name', () => {
   const before = { published: published('192.0.2.1') }
-  expect(decide(facts('healthy', { holding: HELD, ...before })).records).toEqual({ kind: 'hold' })
+  const moved = { ...before, published: published('192.0.2.9') }
+  expect(decide(facts('healthy', { holding: HELD, ...moved })).records).toMatchObject({ kind: 'publish' })
+  expect(decide(facts('healthy', { holding: HELD })).records).toEqual({ kind: 'hold' })
   const holding = { ...HELD, isInPlace: true }
   expect(decide(facts('healthy', { holding, ...before })).records).toEqual({ kind: 'remove', isChange: true })
   expect(decide(facts('healthy', { holding })).records).toEqual({ kind: 'remove', isChange: false })
