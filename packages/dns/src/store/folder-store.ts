@@ -1,5 +1,6 @@
 /**
- * A zone in a folder of its own: `snapshot`, and the journals `journal-1`, `journal-2`, … of later changes.
+ * A zone in a folder of its own: `snapshot`, the journals `journal-1`, `journal-2`, … of later changes, and `incomplete`, an
+ * empty file, as long as nothing may be answered from it.
  *
  * Flow: `load` replays what is there and starts a new journal; `append` writes one frame and waits for the disk; when the
  * journals have grown beyond the snapshot, a new snapshot is written beside and the older journals are deleted.
@@ -7,7 +8,7 @@
  * has every acknowledged change and none of the others. A failed write (disk full, read-only file system) leaves the stored
  * zone as it was. A process that finds a newer journal of another process stops writing (STORE_TAKEN).
  */
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as giveWay } from 'node:timers/promises'
@@ -60,12 +61,38 @@ export class FolderStore implements ZoneStore {
   #snapshotOctets = 0
   #journalOctets = 0
   #compaction: Promise<void> | undefined
+  #isComplete = true
 
   constructor(options: FolderStoreOptions) {
     this.#origin = options.origin
     this.#folder = join(options.folder, folderOf(options.origin))
     this.#onWarning = options.onWarning ?? (() => {})
     this.#compactOctets = options.compactOctets ?? COMPACT_OCTETS
+  }
+
+  /** False: nothing may be answered from what is stored, because records are missing. */
+  get isComplete(): boolean {
+    return this.#isComplete
+  }
+
+  /** Before the first `replace` of a zone that has none of its records yet. */
+  startIncomplete(): void {
+    this.#isComplete = false
+  }
+
+  async markComplete(): Promise<void> {
+    if (this.#isComplete) return
+    try {
+      await rm(this.#incompletePath, { force: true })
+      await syncFolder(this.#folder)
+    } catch (cause) {
+      throw writeError(`zone ${this.#origin} cannot be marked as complete in ${this.#folder}`, cause)
+    }
+    this.#isComplete = true
+  }
+
+  get #incompletePath(): string {
+    return join(this.#folder, 'incomplete')
   }
 
   async load(): Promise<StoredZone | undefined> {
@@ -90,6 +117,7 @@ export class FolderStore implements ZoneStore {
         this.#onWarning(`${this.#folder}: ${droppedOctets} octets of an unfinished write were dropped`)
       this.#snapshotOctets = snapshot.length
       this.#journalOctets = journals.reduce((sum, { length }) => sum + length, 0)
+      this.#isComplete = (await stat(this.#incompletePath).catch(() => undefined)) === undefined
       return { zone, deltas }
     } catch (error) {
       if (!(error instanceof DnsError)) throw error
@@ -123,6 +151,7 @@ export class FolderStore implements ZoneStore {
     try {
       await this.#checkOwner()
       await mkdir(this.#folder, { recursive: true })
+      if (!this.#isComplete) await writeFile(this.#incompletePath, '')
       // Its head records that nothing of the older journals follows this version, should a crash leave them behind.
       const { number } = await this.#startJournal(zone.serial)
       await this.#writeSnapshot(zone)

@@ -174,14 +174,13 @@ function setUpControl(
   reportDeniedWatches(mgr, namespace)
 }
 
-/** A new zone is served when its first plan is written. */
+/** A new zone is served when its first plan is written: not while the manager observes or is paused. */
 function servingCompleteZones(metrics: RecordsMetrics, dns: DnsService | undefined): RecordsMetrics {
   if (dns === undefined) return metrics
   return {
     ...metrics,
-    synced(zone, isStale) {
-      metrics.synced(zone, isStale)
-      if (!isStale && zone.provider === EMBEDDED_PROVIDER && zone.zone !== '*') dns.complete(zone.zone)
+    written({ provider, zone }) {
+      if (provider === EMBEDDED_PROVIDER && zone !== '*') dns.complete(zone)
     },
   }
 }

@@ -118,6 +118,27 @@ describe('a DNS service', () => {
     await second.stop()
   })
 
+  it('refuses a zone that was not complete before a restart', async () => {
+    const options = { waitsForRecords: true }
+    const first = await start({ dataDir: folder }, options)
+    first.lead()
+    await write(first.service, 'www', '192.0.2.1')
+    await first.stop()
+
+    const second = await start({ dataDir: folder }, options)
+    expect(await ask(second)).toBe('REFUSED')
+    expect(second.service.check()).toMatch(/example.test. is not served: it is not complete yet/)
+    second.lead()
+    await write(second.service, 'more', '192.0.2.2')
+    second.service.complete('example.test.')
+    expect(await ask(second)).toBe('192.0.2.1')
+    await second.stop()
+
+    const third = await start({ dataDir: folder }, options)
+    expect(await ask(third)).toBe('192.0.2.1')
+    await third.stop()
+  })
+
   it('refuses one zone whose store cannot be read, says why, and serves the others', async () => {
     const zones = ['example.test', 'other.test']
     const first = await start({ dataDir: folder, zones })

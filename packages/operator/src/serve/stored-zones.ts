@@ -78,6 +78,8 @@ export class StoredZones {
   readonly #faults = new Map<Fqdn, string>()
   /** Stores of the zones in ConfigMaps. */
   readonly #shared = new Map<Fqdn, SharedStore>()
+  /** Stores of the zones in `dns.dataDir`. */
+  readonly #folders = new Map<Fqdn, FolderStore>()
   /** Zones with a change under way. */
   readonly #committing = new Set<Fqdn>()
   readonly #keeper: ZoneKeeper
@@ -145,6 +147,7 @@ export class StoredZones {
   /** A newer version, transferred from a primary. */
   async transferred(zone: Zone, deltas: StoredZone['deltas'] | undefined): Promise<void> {
     await this.#keeper.replace(zone, deltas)
+    await this.#folders.get(zone.origin)?.markComplete()
     this.#keeper.serve(zone.origin)
   }
 
@@ -172,7 +175,7 @@ export class StoredZones {
           ? await this.#keeper.open(origin, store)
           : await this.#loadShared(origin, store, timeoutMs)
       if (this.#faults.delete(origin)) this.#deps.onRecovered(origin)
-      if (zone === undefined) return
+      if (zone === undefined || store?.isComplete === false) return
       this.#keeper.serve(origin)
       log.info({ zone: origin, serial: zone.serial, names: zone.names }, 'zone loaded')
     } catch (error) {
@@ -187,13 +190,12 @@ export class StoredZones {
     }
   }
 
-  /** Undefined: nothing is stored that may be answered from. */
   async #loadShared(origin: Fqdn, store: SharedStore, timeoutMs?: number): Promise<Zone | undefined> {
     const stored = await within(timeoutMs, this.#options.clock, store.load())
     const copied = this.#keeper.findZone(origin)
     if (stored !== undefined) await this.#adopt(origin, stored, store)
     else if (copied !== undefined) await this.#keeper.exclusively(origin, async (zone) => store.replace(zone))
-    return store.isComplete ? this.#keeper.findZone(origin) : undefined
+    return this.#keeper.findZone(origin)
   }
 
   async #adopt(origin: Fqdn, stored: StoredZone, store: SharedStore): Promise<void> {
@@ -216,12 +218,21 @@ export class StoredZones {
     }
   }
 
+  #attached(origin: Fqdn): FolderStore | SharedStore | undefined {
+    return this.#shared.get(origin) ?? this.#folders.get(origin)
+  }
+
+  /** A folder is opened anew, because what could not be read may be readable now. */
   #storeOf(origin: Fqdn): FolderStore | SharedStore | undefined {
     const known = this.#shared.get(origin)
     if (known !== undefined) return known
     const { config, client, namespace, log, copyFolder: folder } = this.#options
     const onWarning = (why: string) => log.warn({ zone: origin, why }, 'zone store')
-    if (config.dataDir !== '') return new FolderStore({ folder: config.dataDir, origin, onWarning })
+    if (config.dataDir !== '') {
+      const store = new FolderStore({ folder: config.dataDir, origin, onWarning })
+      this.#folders.set(origin, store)
+      return store
+    }
     if (client === undefined || namespace === undefined) return undefined
     const { isLeading, isWriting = isLeading } = this.#options
     const mustWrite = () => this.#committing.has(origin) && !isLeading()
@@ -247,7 +258,7 @@ export class StoredZones {
           file === undefined
             ? initialZone(origin, { nameServers: config.nameServers, addresses, serial })
             : zoneFromFile(origin, file)
-        if (waitsForRecords) this.#shared.get(origin)?.startIncomplete()
+        if (waitsForRecords) this.#attached(origin)?.startIncomplete()
         await this.#keeper.replace(zone)
         log.info({ zone: origin, serial: zone.serial }, 'zone created')
       } catch (error) {
@@ -264,7 +275,7 @@ export class StoredZones {
     const origin = fqdn(zone)
     if (!this.#origins.has(origin)) return
     this.#keeper.serve(origin)
-    const store = this.#shared.get(origin)
+    const store = this.#attached(origin)
     // Called after each plan: a write that fails now is tried again.
     if (store !== undefined)
       this.#keeper.exclusively(origin, async (served) => store.markComplete(served)).catch(this.#deps.onError)

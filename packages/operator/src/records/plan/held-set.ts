@@ -17,7 +17,9 @@ import type { PlanInput, Refusal, ZoneId } from './plan.ts'
 export const MAX_HELD = 5_000
 
 /** Held by the mode or the kill switch of the whole process, not by a decision about one RRset. */
-const PROCESS_WIDE: ReadonlySet<Reason> = new Set(['ObserveMode', 'Paused'])
+export function isProcessWide({ code }: { readonly code?: Reason }): boolean {
+  return code === 'ObserveMode' || code === 'Paused'
+}
 
 /** Hash of what a change would write; without its markers, which contain the number of the plan. */
 export function changeKey({
@@ -40,7 +42,7 @@ export function heldAfter(refused: readonly Refusal[], input: PlanInput): HeldCh
   const { scope, state, now } = input
   const known = new Map(state.held.map((item) => [entryKey(item), item]))
   const fresh = refused
-    .filter(({ code }) => !PROCESS_WIDE.has(code))
+    .filter(({ code }) => !isProcessWide({ code }))
     .map((refusal): HeldChange => {
       const { name, type, op, code, why, source, until, isApprovable } = refusal
       const before = known.get(entryKey(refusal))

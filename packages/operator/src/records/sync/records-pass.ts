@@ -24,7 +24,7 @@ import { type Held, HeldChanges } from './held-changes.ts'
 import type { GuardStore } from '../state/guard-state.ts'
 import type { KillSwitch } from '../../process/kill-switch.ts'
 import { deferChanges, PASS_NAMES, takeFairShare } from './tenants/fair-share.ts'
-import { heldMessage, isCounting, namesToReview } from '../plan/held-set.ts'
+import { heldMessage, isCounting, isProcessWide, namesToReview } from '../plan/held-set.ts'
 import { failuresOf, type PlanOutcome } from '../execute/result.ts'
 import type { Plan } from '../plan/plan.ts'
 import { adoptedNames, isOutage, unconfirmedNames } from './pass-result.ts'
@@ -41,6 +41,8 @@ export interface SyncObserver {
   applied(outcome: PlanOutcome): void
   /** Whether a zone was read and every change is in place or held by a guard. */
   synced(zone: Pick<Held, 'provider' | 'zone'>, isStale: boolean): void
+  /** The same, and neither the mode nor the kill switch of the process holds a change. */
+  written?(zone: Pick<Held, 'provider' | 'zone'>): void
   held(all: () => Iterable<Held>): void
 }
 
@@ -366,15 +368,15 @@ export class RecordsPass {
   #noteSynced({ plans, unread }: Planned, outcomes: readonly (PlanOutcome | undefined)[]): void {
     const { observer } = this.#options
     for (const { provider, zone } of unread) observer?.synced({ provider, zone }, true)
-    for (const [index, { provider, zone }] of plans.entries()) {
+    for (const [index, { provider, zone, refused }] of plans.entries()) {
       const account = accountOf(provider)
       this.#unread.delete(`${provider} ${zone}`)
       if (this.#unread.delete(`${account} *`)) observer?.synced({ provider: account, zone: '*' }, false)
       const outcome = outcomes[index]
-      observer?.synced(
-        { provider, zone },
-        outcome === undefined || failuresOf(outcome).some(({ code }) => isOutage(code)),
-      )
+      const failures = outcome === undefined ? undefined : failuresOf(outcome)
+      const isStale = failures === undefined || failures.some(({ code }) => isOutage(code))
+      observer?.synced({ provider, zone }, isStale)
+      if (!isStale && ![...refused, ...failures].some(isProcessWide)) observer?.written?.({ provider, zone })
     }
   }
 
