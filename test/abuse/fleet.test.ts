@@ -150,17 +150,18 @@ describe('a tenant of the hub', () => {
           },
           spec: { cluster: 'eu1', lifecycle: 'Active', specHash: 'x', manifests: [each], force: true, adopt: true },
         } as unknown as LeafIngress)
-      // It is torn down, because its root does not exist in its namespace.
-      await client.create(GlobalIngress, {
-        metadata: { namespace: 'tenant', name: 'forged', labels: { 'seamark.io/root-uid': uid } },
-        spec: { ...(await environment.global())?.spec },
-      } as GlobalIngress)
       for (const name of Object.keys(manifests)) {
         const condition = async () => (await client.get(LeafIngress, `tenant/${name}`)).status?.conditions?.[0]
         await expect
           .poll(condition, POLL_OPTIONS)
           .toMatchObject({ type: 'Accepted', status: 'False', reason: 'LeafNotPlanned' })
       }
+      // It is torn down with what names its root in its namespace, because that root does not exist there.
+      await client.create(GlobalIngress, {
+        metadata: { namespace: 'tenant', name: 'forged', labels: { 'seamark.io/root-uid': uid } },
+        spec: { ...(await environment.global())?.spec },
+      } as GlobalIngress)
+      await expect.poll(async () => client.find(GlobalIngress, 'tenant/forged'), POLL_OPTIONS).toBeUndefined()
     })
     const member = environment.member('eu1').client
     expect(await member.find(Ingress, 'bank/planted')).toBeUndefined()

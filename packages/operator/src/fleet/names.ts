@@ -4,7 +4,6 @@ import { FLEET_GROUP } from '../api/cluster.ts'
 
 /** On leaves: identity of the hub that wrote them (`fleet.hubId`). */
 export const HUB_LABEL = `${FLEET_GROUP}/hub`
-export const ROOT_UID_LABEL = `${FLEET_GROUP}/root-uid`
 export const ROOT_KIND_LABEL = `${FLEET_GROUP}/root-kind`
 export const LEAF_CLUSTER_LABEL = `${FLEET_GROUP}/cluster`
 /** On a TLS Secret of the hub: it may be copied to clusters whose leaves name it. */

@@ -13,7 +13,8 @@ import { LeafIngress } from '../api/leaf-ingress.ts'
 import { normalizeHost } from '@seamark/dialects'
 import { type Reason, REASONS } from '../reasons.ts'
 import { claimName } from './decide/host-claim.ts'
-import { LEAF_CLUSTER_LABEL, ROOT_UID_LABEL } from './names.ts'
+import { LEAF_CLUSTER_LABEL } from './names.ts'
+import { ROOT_UID_LABEL } from '../hosts/root.ts'
 
 interface TracedLeaf {
   readonly cluster: string

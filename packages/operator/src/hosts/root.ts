@@ -16,6 +16,8 @@ export const GLOBAL_CONTROLLER = `${FLEET_GROUP}/global`
 const GLOBAL_LABEL = `${FLEET_GROUP}/global`
 /** On leaves. */
 export const MANAGED_LABEL = `${FLEET_GROUP}/managed`
+/** On what is generated for a root. */
+export const ROOT_UID_LABEL = `${FLEET_GROUP}/root-uid`
 /** On a root, from before its first leaf until after its last one. */
 export const ROOT_FINALIZER = `${FLEET_GROUP}/global`
 

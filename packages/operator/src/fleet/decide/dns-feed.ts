@@ -10,7 +10,8 @@ import type { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoi
 import type { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
 import type { GlobalIngressSpec } from '../../api/global-ingress.ts'
 import type { LeafAddress } from '../../api/leaf-ingress.ts'
-import { balancerName, endpointName, LEAF_CLUSTER_LABEL, ROOT_UID_LABEL } from '../names.ts'
+import { balancerName, endpointName, LEAF_CLUSTER_LABEL } from '../names.ts'
+import { ROOT_UID_LABEL } from '../../hosts/root.ts'
 import type { DnsRole } from './leaf-phase.ts'
 
 export interface FeedLeaf {

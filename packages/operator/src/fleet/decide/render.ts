@@ -11,8 +11,8 @@ import type { Immutable, Obj } from '@seamark/kube/object'
 import type { GlobalIngressPolicySpec } from '../../api/global-ingress-policy.ts'
 import { FLEET_GROUP } from '../../api/cluster.ts'
 import { applyPatch, type PatchOperation } from '../json-patch.ts'
-import { HASH_ANNOTATION, hashOf, HUB_LABEL, LEAF_ANNOTATION, ROOT_UID_LABEL } from '../names.ts'
-import { MANAGED_LABEL } from '../../hosts/root.ts'
+import { HASH_ANNOTATION, hashOf, HUB_LABEL, LEAF_ANNOTATION } from '../names.ts'
+import { MANAGED_LABEL, ROOT_UID_LABEL } from '../../hosts/root.ts'
 import {
   copyAnnotations,
   isRecord,

@@ -19,8 +19,8 @@ import {
   REMOTE_FINALIZER,
   ROOT_ANNOTATION,
   ROOT_KIND_LABEL,
-  ROOT_UID_LABEL,
 } from '../names.ts'
+import { ROOT_UID_LABEL } from '../../hosts/root.ts'
 import type { RootKind } from '../roots/root-kind.ts'
 
 export async function applyPlan(

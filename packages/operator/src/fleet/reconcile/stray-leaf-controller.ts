@@ -6,7 +6,8 @@ import { type Context, findCondition, type Manager, requeue, setCondition } from
 import type { Immutable, Obj } from '@seamark/kube/object'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
 import { refusedLeaf } from '../decide/leaf-status.ts'
-import { leafName, ROOT_ANNOTATION, ROOT_KIND_LABEL, ROOT_UID_LABEL, rootKey } from '../names.ts'
+import { leafName, ROOT_ANNOTATION, ROOT_KIND_LABEL, rootKey } from '../names.ts'
+import { ROOT_UID_LABEL } from '../../hosts/root.ts'
 import type { RootIndexes } from '../roots/root-indexes.ts'
 import { ROOT_KINDS } from '../roots/root-kinds.ts'
 

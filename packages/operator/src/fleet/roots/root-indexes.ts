@@ -5,7 +5,8 @@ import { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts
 import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
 import { GlobalIngress } from '../../api/global-ingress.ts'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
-import { rootKey, ROOT_UID_LABEL } from '../names.ts'
+import { rootKey } from '../names.ts'
+import { ROOT_UID_LABEL } from '../../hosts/root.ts'
 
 export interface RootIndexes {
   readonly leavesByRoot: Index<LeafIngress>

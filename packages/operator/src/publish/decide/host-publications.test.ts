@@ -39,6 +39,13 @@ function world(changes: Partial<PublishOptions> = {}) {
   const decider = createSourceDecider(cluster.informers, options)
   cluster.put(IngressClass, { metadata: { name: 'global' }, spec: { controller: 'seamark.io/global' } })
   return {
+    cluster,
+    /** Who is told that it lost a host, besides the source. */
+    losers: (key: string) =>
+      decider
+        .decide('Ingress', key, 0)
+        ?.conflicts.filter(({ finding }) => finding.reason === 'ClaimHeldByOther')
+        .map(({ about }) => about?.metadata.name),
     /** As publish wrote it. */
     wrote: (hosts: readonly string[]): void => {
       cluster.put(DNSEndpoint, {
@@ -156,4 +163,33 @@ it('a host that balance publishes is not published anew, also for a source that 
   const { balancer, decide } = world()
   balancer('a.test', false)
   expect(decide(ingress('nginx', ['a.test'])).steps).toEqual([])
+})
+
+it('the load balancer of a root is as old as the root', () => {
+  const { cluster, losers } = world()
+  const later = '2026-01-01T00:00:01Z'
+  cluster.put(Ingress, ingress('nginx', ['a.test']))
+  const root = (creationTimestamp: string) =>
+    cluster.put(Ingress, ingress('global', ['a.test'], { namespace: 'shop', uid: 'u-root', creationTimestamp }))
+  const balancer = (uid: string) =>
+    cluster.put(DNSLoadBalancer, {
+      metadata: {
+        namespace: 'shop',
+        name: 'lb',
+        uid: 'u-lb',
+        creationTimestamp: '2026-01-01T00:00:02Z',
+        labels: { 'seamark.io/root-uid': uid },
+      },
+      spec: { DNSName: 'a.test' },
+    })
+  // The same second as the source, and a namespace before it.
+  root(CREATED)
+  balancer('u-root')
+  expect(losers('web/shop')).toEqual([])
+  root(later)
+  expect(losers('web/shop')).toEqual(['lb'])
+  // Of an object that it does not come from, it has not the age.
+  root(CREATED)
+  balancer('u-other')
+  expect(losers('web/shop')).toEqual(['lb'])
 })

@@ -12,9 +12,9 @@ import { DNSEndpoint, type Endpoint } from '../../api/dns-endpoint.ts'
 import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
 import { hostOf, isPublished, loadBalancerOf, refOf } from '../../hosts/load-balancer.ts'
 import { type HostBalancer, type HostPublisher, mayTake, publisherOf, publishesRoots } from '../../hosts/publisher.ts'
-import { isRoot, ROOT_FINALIZER } from '../../hosts/root.ts'
+import { isRoot, ROOT_FINALIZER, ROOT_UID_LABEL } from '../../hosts/root.ts'
 import type { PublishOptions, SourceKind } from '../options.ts'
-import { claimKey } from '../sources/host-claim.ts'
+import { claimKey, type Claimant } from '../sources/host-claim.ts'
 import type { Source } from '../sources/source.ts'
 import { sourceKindToken } from '../sources/source-reader.ts'
 
@@ -74,7 +74,12 @@ const PUBLISH_ALONE: PublicationReader = {
   isNamed: () => false,
 }
 
-export function createHostPublications(caches: Caches, options: PublishOptions): PublicationReader {
+/** @param claimants the sources that name a host */
+export function createHostPublications(
+  caches: Caches,
+  options: PublishOptions,
+  claimants: (host: string) => readonly Claimant[],
+): PublicationReader {
   const { roots, parts, grants } = options
   if (roots === 'ignored' || !readsPublishers(options)) return PUBLISH_ALONE
   const balancers = caches.index(DNSLoadBalancer, 'publish-balanced-host', (object) => [hostOf(object)])
@@ -109,7 +114,7 @@ export function createHostPublications(caches: Caches, options: PublishOptions):
     const facts = factsOf(source, object)
     const publications = new Map<string, HostPublication>()
     for (const host of source.hosts.map(claimKey)) {
-      const found = new Map(balancersOf(host).map((each) => [describe(each, object), each]))
+      const found = new Map(balancersOf(host).map((each) => [describe(each, object, claimants), each]))
       const publisher = publisherOf({ ...facts, balancers: [...found.keys()] })
       const other = publisher.by === 'balance' ? publisher.holder : publisher.rival
       if (publisher.by === 'publish' && other === undefined) continue
@@ -122,7 +127,8 @@ export function createHostPublications(caches: Caches, options: PublishOptions):
 
   return {
     of: publicationsOf,
-    mayTake: (loadBalancer, source, object) => mayTake(describe(loadBalancer, object), factsOf(source, object)),
+    mayTake: (loadBalancer, source, object) =>
+      mayTake(describe(loadBalancer, object, claimants), factsOf(source, object)),
     isOfFleetHere: (source, object) => parts.fleet !== undefined && isOfFleet(source, object),
     isNamed: (host) => balancersOf(claimKey(host)).length > 0,
   }
@@ -139,10 +145,19 @@ export function createHostPublications(caches: Caches, options: PublishOptions):
   }
 }
 
-function describe(loadBalancer: Immutable<DNSLoadBalancer>, object: Immutable<Obj>): HostBalancer {
+/** A load balancer that was generated for a root is as old as the root. */
+function describe(
+  loadBalancer: Immutable<DNSLoadBalancer>,
+  object: Immutable<Obj>,
+  claimants: (host: string) => readonly Claimant[],
+): HostBalancer {
+  const { namespace, labels } = loadBalancer.metadata
   const ref = refOf(object)
   const isNamed = ref !== undefined && !('invalid' in ref) && `${ref.namespace}/${ref.name}` === keyOf(loadBalancer)
-  return { age: ageOf(DNSLoadBalancer, loadBalancer), isOfSource: isNamed }
+  const root = claimants(hostOf(loadBalancer)).find(
+    (each) => each.namespace === namespace && each.uid === labels?.[ROOT_UID_LABEL],
+  )
+  return { age: root ?? ageOf(DNSLoadBalancer, loadBalancer), isOfSource: isNamed }
 }
 
 /** `claimKey` of each name. */

@@ -101,7 +101,7 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
         findOwner(object) === undefined ? [] : hostsOf(object),
       )
     : undefined
-  const publications = createHostPublications(caches, options)
+  const publications = createHostPublications(caches, options, (host) => sources.claimants(host))
   const released = new Map<string, FormerHolder>()
 
   function isCached(owner: string): boolean {
