@@ -21,6 +21,8 @@ export interface Step {
   readonly act: (world: World) => Promise<void>
   /** What each root's host answers after the step, where it is another than before. */
   readonly expected?: Partial<Record<Root, readonly string[]>>
+  /** Roots that are deleted: their hosts may have no answer until another object has them. */
+  readonly deleted?: readonly Root[]
   /** What must be true besides, in words where it is not. */
   readonly check?: (world: World) => Promise<string[]>
   /** Answers must be as expected within this time of the end of `act`. */
@@ -190,6 +192,7 @@ export const STEPS: readonly Step[] = [
     },
     // The Ingress that waited for the host gets it.
     expected: { pay: [HUB_ADDRESS] },
+    deleted: ['pay'],
     check: async (world) => besidesRoots(world),
   },
 ]
