@@ -66,6 +66,7 @@ export {
   type Runnable,
   type RunnableOptions,
 } from './manager/manager.ts'
+export { reportingAs } from './manager/reporter.ts'
 export type { Context, RunnableContext } from './controller/context.ts'
 export type { ControllerOptions, KeyedControllerOptions, Reconciler } from './controller/controller.ts'
 export type { KeyedAggregatorOptions, PassResult } from './controller/keyed-aggregator.ts'

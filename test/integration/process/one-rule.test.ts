@@ -9,7 +9,7 @@ import { type AddressInfo, createServer as createSocketServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createDnsClient, groupRecords, RCODE, type ServerAddress } from '@seamark/dns'
-import { ConfigMap, Ingress, Node, Secret, Service } from '@seamark/kube'
+import { ConfigMap, Event, Ingress, Node, Secret, Service } from '@seamark/kube'
 import type { Kind, Obj } from '@seamark/kube/object'
 import {
   Certificate,
@@ -238,6 +238,11 @@ describe('every capability of one process', () => {
       expect([name, await ask(app.at, `${name}.other.example.test`)]).toEqual([name, 'NXDOMAIN'])
     expect(await statusAt(app.gateway, 'proxy.other.example.test')).toBe(404)
     await expect.poll(async () => gatewayCondition('other'), POLL_OPTIONS).toContain('NameNotGranted')
+    // Each Event names the capability that made it.
+    const reporters = async () => (await hub.list(Event)).items.map((each) => each.reportingController ?? '')
+    for (const name of ['balance', 'fleet', 'publish', 'records'])
+      await expect.poll(reporters, POLL_OPTIONS).toContain(`seamark-${name}`)
+    expect((await reporters()).filter((each) => !/^seamark(-[a-z]+)?$/.test(each))).toEqual([])
   }, 120_000)
 
   it.each([

@@ -27,6 +27,8 @@ export interface AggregatorOptions {
   timeout?: Duration
   /** Build only on the leader. Set false for the proxy of every replica. @default true */
   leader?: boolean
+  /** reportingController of the Events of its context. @default the manager's field manager */
+  reportingController?: string
 }
 
 export interface WatchedKind {
@@ -57,7 +59,7 @@ export function defineAggregator<A>(
   build: (cache: Reader) => A | Promise<A>,
   act: (artefact: A, context: Context) => Promise<Next>,
 ): Aggregator {
-  const { debounce = '50ms', timeout = '1m', leader = true } = options
+  const { debounce = '50ms', timeout = '1m', leader = true, reportingController } = options
   const [debounceMs, timeoutMs] = [durationMs(debounce), durationMs(timeout)]
   const watched = options.kinds.map((given): WatchedKind => ('options' in given ? given : { kind: given, options: {} }))
   const [first] = watched
@@ -74,7 +76,10 @@ export function defineAggregator<A>(
       await waitForPairs(environment, pairs, { name, stop, timeoutMs: syncTimeoutMs })
       if (stop.aborted) return
       const run = async (context: Context) => act(await build(context), context)
-      const workers = createWorkers({ name, kind: first.kind, concurrency: 1, timeoutMs, run }, environment)
+      const workers = createWorkers(
+        { name, kind: first.kind, reportingController, concurrency: 1, timeoutMs, run },
+        environment,
+      )
       const unsubscribes = pairs.map(({ watch, informer }) => {
         return informer.subscribe((change) => {
           unlessOwnWrite(environment, watch, change, (others) => {

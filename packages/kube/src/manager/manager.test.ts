@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { RunnableContext } from '../controller/context.ts'
 import { createLogger } from '../log.ts'
-import { ConfigMap, Lease, Service } from '../object/kinds.ts'
+import { ConfigMap, type Event, Lease, Service } from '../object/kinds.ts'
 import { manager, untilSignalled, type Manager } from './manager.ts'
+import { reportingAs } from './reporter.ts'
 import { untilAborted } from '../stop-signal.ts'
 import { fakeClock } from '../testing/clock.ts'
 import { memoryCluster } from '../testing/memory/memory-cluster.ts'
@@ -275,13 +276,23 @@ describe('manager', () => {
           },
           { leader: true, reportingController: 'example.com/work' },
         )
+        reportingAs(mgr, 'example.com/part').add(
+          'part',
+          async (given) => {
+            given.event(about, 'Normal', 'Seen', 'by a part')
+            await untilAborted(given.signal)
+          },
+          { leader: true },
+        )
       },
       { leader },
       cluster,
     )
     const sent = () => cluster.requests.filter(({ kind, verb }) => verb === 'create' && kind.startsWith('Event'))
-    await expect.poll(() => sent().length).toBe(1)
-    expect(sent()[0]?.body).toMatchObject({
+    await expect.poll(() => sent().length).toBe(2)
+    const [own, ofPart] = sent().toSorted((a) => (String((a.body as Event).note) === 'by a part' ? 1 : -1))
+    expect(ofPart?.body).toMatchObject({ reportingController: 'example.com/part' })
+    expect(own?.body).toMatchObject({
       reportingController: 'example.com/work',
       note: '1 services',
       regarding: { kind: 'Service', name: 'shop' },

@@ -1,5 +1,5 @@
 /** Puts the capabilities together: the only place that knows all of them. */
-import { type Clock, type Logger, type Manager, untilAborted } from '@seamark/kube'
+import { type Clock, type Logger, type Manager, reportingAs, untilAborted } from '@seamark/kube'
 import { setUpBalance } from '../balance/set-up.ts'
 import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
 import { type MemberRegistry, setUpMembers } from '../clusters/member-registry.ts'
@@ -113,14 +113,19 @@ function setUpControl(
   })
   const guarded = { ...common, heldObjects, massLimits }
   mgr.cache(DNSEndpoint, { projection: trimEndpoint, keepManagedFieldsOf: FIELD_MANAGER })
+  const reporting = (capability: string): Manager => reportingAs(mgr, options.eventSource ?? `seamark-${capability}`)
   let hostSources: HostSources | undefined
   if (publish !== undefined) {
     const { reportsInitialFindings = true } = options
     const parts = { fleet, balance: options.balance !== undefined }
-    hostSources = setUpPublish(mgr, { ...guarded, options: { ...publish, parts }, reportsInitialFindings })
+    hostSources = setUpPublish(reporting('publish'), {
+      ...guarded,
+      options: { ...publish, parts },
+      reportsInitialFindings,
+    })
   }
   if (wildcard !== undefined) {
-    setUpWildcard(mgr, {
+    setUpWildcard(reporting('wildcard'), {
       ...guarded,
       options: wildcard,
       registry: members.get(),
@@ -128,7 +133,7 @@ function setUpControl(
     })
   }
   if (fleet !== undefined)
-    setUpFleet(mgr, {
+    setUpFleet(reporting('fleet'), {
       ...guarded,
       options: fleet,
       registry: members.get(),
@@ -136,7 +141,7 @@ function setUpControl(
         dns === undefined ? [] : ownServers({ addresses: dns.addresses, zones: () => dns.zones() }, name),
     })
   if (options.balance !== undefined) {
-    setUpBalance(mgr, {
+    setUpBalance(reporting('balance'), {
       ...common,
       ...options.balance,
       ...(hostSources !== undefined && { hostSources }),

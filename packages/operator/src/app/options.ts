@@ -58,6 +58,8 @@ export interface AppOptions {
   readonly probes?: string
   readonly log?: Logger
   readonly clock?: Clock
+  /** reportingController of the Events. @default one for each capability, such as `seamark-fleet` */
+  readonly eventSource?: string
   /** Report also findings that existed at the start. @default true */
   readonly reportsInitialFindings?: boolean
   /** Registered clusters and probe targets may have a loopback address: for the playground and tests. @default false */

@@ -70,6 +70,7 @@ async function run(io: Io, flags: Flags, publish: PublishOptions, metrics: strin
         log,
         mode: 'enforce',
         namespace: namespace ?? 'default',
+        eventSource: FIELD_MANAGER,
         reportsInitialFindings: false,
         hasPause: false,
         ...(isElected && namespace !== undefined && { leader: { lease: LEASE, namespace } }),

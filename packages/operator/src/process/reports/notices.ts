@@ -37,7 +37,7 @@ export function createNotices(
   )
   const about = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name: CONFIGURATION_OBJECT } }
   return ({ reason, severity, message, fields = {} }) => {
-    manager.log.warn({ ...fields, reason }, message)
+    manager.log[severity === 'Warning' ? 'warn' : 'info']({ ...fields, reason }, message)
     if (mayReport()) send?.(about, severity, reason, message)
   }
 }
