@@ -135,3 +135,14 @@ describe('the configuration of the manager', () => {
     })
   })
 })
+
+it.each([
+  ['fleet', 'installCRDs'],
+  ['balance', 'installCrds'],
+])('a file with %s.%s, which was replaced, is refused with the setting to use', (part, setting) => {
+  const file = `apiVersion: config.seamark.io/v1alpha1\nkind: ManagerConfiguration\n${part}: { ${setting}: true }\n`
+  expect(loadConfig({ file })).toEqual({
+    ok: false,
+    faults: [`${part}.${setting}: is not a setting any more; set installCRDs, which is for all kinds of Seamark`],
+  })
+})

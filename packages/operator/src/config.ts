@@ -80,6 +80,12 @@ export const ManagerConfiguration = z.strictObject({
     .enum(['silent', 'error', 'warn', 'info', 'debug', 'trace'])
     .default('info')
     .describe('least severe level that is logged'),
+  installCRDs: z
+    .boolean()
+    .default(true)
+    .describe(
+      'create the CRDs of the kinds of the fleet and of load balancing, where one of them is on, and update older ones',
+    ),
   grants: GrantsConfig.describe(
     'names that each namespace may use: {namespace, domains}; empty: every namespace may use every name',
   ),
@@ -166,7 +172,7 @@ function* walk(schema: JsonSchema, path: readonly string[]): Generator<Setting> 
   const isObjects = schema.type === 'array' && !isList
   const shape = isList ? 'list' : isObjects ? 'objects' : SHAPES[schema.type as keyof typeof SHAPES]
   if (shape === undefined) return
-  const words = path.flatMap((key) => key.split(/(?=[A-Z])/)).map((word) => word.toLowerCase())
+  const words = path.flatMap((key) => key.split(/(?<=[a-z0-9])(?=[A-Z])/)).map((word) => word.toLowerCase())
   const choices = (isList ? schema.items : schema)?.enum?.map(String)
   const id = path.join('.')
   yield {
@@ -219,8 +225,26 @@ export function loadConfig({ file, env = {}, flags = {} }: ConfigInputs): Config
   if (parsed.success) return { ok: true, config: parsed.data, origins }
   return {
     ok: false,
-    faults: parsed.error.issues.map((issue) => `${issue.path.join('.') || 'configuration'}: ${issue.message}`),
+    faults: parsed.error.issues.flatMap(describeIssue),
   }
+}
+
+/** Settings of earlier versions, and the ones that replace them. */
+const REPLACED: Readonly<Record<string, string>> = {
+  'fleet.installCRDs': 'installCRDs',
+  'balance.installCrds': 'installCRDs',
+}
+
+function describeIssue(issue: z.core.$ZodIssue): string[] {
+  const path = issue.path.join('.')
+  const unknown = issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key].join('.')) : []
+  const replaced = unknown.flatMap((key) => {
+    const by = REPLACED[key]
+    return by === undefined ? [] : [`${key}: is not a setting any more; set ${by}, which is for all kinds of Seamark`]
+  })
+  return replaced.length > 0 && replaced.length === unknown.length
+    ? replaced
+    : [...replaced, `${path || 'configuration'}: ${issue.message}`]
 }
 
 type Tree = Record<string, unknown>

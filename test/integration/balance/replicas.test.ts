@@ -52,7 +52,8 @@ kind: ManagerConfiguration
 mode: enforce
 allowLoopback: true
 publish: { enabled: false }
-balance: { enabled: true, installCrds: false, resolver: "127.0.0.1:${port}" }
+installCRDs: false
+balance: { enabled: true, resolver: "127.0.0.1:${port}" }
 dns:
   listen: ["127.0.0.1:${port}"]
   zones: [${namespace}.test]

@@ -31,8 +31,9 @@ export class BalanceBench {
           clock,
           namespace: 'manager',
           mode: 'enforce',
+          installsCrds: false,
           balance: {
-            config: BalanceConfig.parse({ enabled: true, installCrds: false, ...config }),
+            config: BalanceConfig.parse({ enabled: true, ...config }),
             startThread: this.health.thread(clock),
             resolve: async () => [],
           },

@@ -60,9 +60,10 @@ export class FleetBench implements SimulatedFleet {
           connectMember,
           namespace: 'manager',
           mode: 'enforce',
+          installsCrds: false,
           fleet: { ...FleetConfig.parse({}), verifyDns: false },
           balance: {
-            config: BalanceConfig.parse({ enabled: true, installCrds: false, sources: [] }),
+            config: BalanceConfig.parse({ enabled: true, sources: [] }),
             startThread: this.health.thread(clock),
             resolve: async () => [],
           },

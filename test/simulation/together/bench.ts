@@ -73,11 +73,12 @@ export class TogetherBench {
           connectMember: reach,
           namespace: 'manager',
           mode: 'enforce',
+          installsCrds: false,
           publish: unified,
           wildcard: { ...wildcardDefaults, zone: 'clusters.example.com' },
           fleet: { ...FleetConfig.parse({}), verifyDns: false },
           balance: {
-            config: BalanceConfig.parse({ enabled: true, installCrds: false }),
+            config: BalanceConfig.parse({ enabled: true }),
             startThread: this.health.thread(clock),
             resolve: async () => [],
           },

@@ -20,6 +20,7 @@ import { setUpSafety } from './safety.ts'
 import { type Switches, switchesUntil } from '../process/switches.ts'
 import { setUpWildcard } from '../wildcard/controller.ts'
 import { gateWrites } from '../process/write-gate.ts'
+import { addCrdInstaller } from './crd-installer.ts'
 import type { AppOptions } from './options.ts'
 import { setUpProcess, setUpServing } from './process.ts'
 
@@ -114,6 +115,13 @@ function setUpControl(
   const guarded = { ...common, heldObjects, massLimits }
   mgr.cache(DNSEndpoint, { projection: trimEndpoint, keepManagedFieldsOf: FIELD_MANAGER })
   const reporting = (capability: string): Manager => reportingAs(mgr, options.eventSource ?? `seamark-${capability}`)
+  if (options.installsCrds ?? true)
+    addCrdInstaller(mgr, {
+      ...common,
+      fleet: fleet !== undefined,
+      balance: options.balance !== undefined,
+      conversion: serving === undefined ? undefined : conversionAddress(serving.config, namespace),
+    })
   let hostSources: HostSources | undefined
   if (publish !== undefined) {
     const { reportsInitialFindings = true } = options
@@ -147,12 +155,7 @@ function setUpControl(
       ...(hostSources !== undefined && { hostSources }),
       guard: { allowLoopback: options.allowLoopback ?? false, deny: options.denyAddresses ?? [] },
       ownZones: dns?.zones().map(({ zone }) => zone) ?? [],
-      ...(serving !== undefined && {
-        webhooks: {
-          conversion: conversionAddress(serving.config, namespace),
-          hasAdmission: mode === 'enforce',
-        },
-      }),
+      ...(serving !== undefined && { webhooks: { hasAdmission: mode === 'enforce' } }),
     })
   }
   if (records !== undefined && stores !== undefined) {

@@ -70,6 +70,8 @@ export interface AppOptions {
   readonly connectMember?: typeof connect
   /** Apply `seamark.io/pause` on the ConfigMap `seamark` of the manager's namespace. @default true */
   readonly hasPause?: boolean
+  /** Create the CRDs of the fleet and of load balancing where one of them is on, and update older ones. @default true */
+  readonly installsCrds?: boolean
   /** Create the ConfigMap `seamark` when it is absent, and report mode and leadership on it. @default false */
   readonly ownsConfigurationObject?: boolean
   /** Called when the servers listen. */

@@ -28,10 +28,6 @@ export const BalanceConfig = z.strictObject({
     .string()
     .default('')
     .describe('ADDRESS:PORT of the DNS server that resolves names of targets; empty: the servers of the machine'),
-  installCrds: z
-    .boolean()
-    .default(true)
-    .describe('create the CRDs of the load balancing kinds when they are absent, and update older ones'),
 })
 
 export type BalanceConfig = z.output<typeof BalanceConfig>

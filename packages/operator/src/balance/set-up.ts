@@ -1,19 +1,10 @@
 /**
- * Adds load balancing to a manager: its CRDs, the controllers of endpoint sources and load balancers, the prober and the
+ * Adds load balancing to a manager: the controllers of endpoint sources and load balancers, the prober and the
  * resolver of host names.
  *
  * The controllers wait for their kinds, so the order in which CRDs are installed and controllers start does not matter.
  */
-import {
-  type Clock,
-  type GuardOptions,
-  type Manager,
-  requeue,
-  untilAborted,
-  type WebhookClientConfig,
-} from '@seamark/kube'
-import { keepStoredVersions, loadBalancerCrds } from '../api/crds/dns-load-balancer-crds.ts'
-import { installCrds } from '../api/crds/install-crds.ts'
+import { type Clock, type GuardOptions, type Manager, untilAborted } from '@seamark/kube'
 import type { HostSources } from '../hosts/host-sources.ts'
 import { systemResolver } from '../health/connection.ts'
 import { createHealthMonitor, type HealthMonitorDeps } from '../health/monitor.ts'
@@ -41,20 +32,17 @@ export interface BalanceSetUp extends BalanceOptions {
   readonly hostSources?: HostSources
   /** Addresses that probes must not connect to. */
   readonly guard: GuardOptions
-  /** The manager serves webhooks: how the API server calls them. @default v1beta1 alone is served */
-  readonly webhooks?: { readonly conversion: WebhookClientConfig; readonly hasAdmission: boolean }
+  /** The manager serves webhooks. @default v1beta1 alone is served */
+  readonly webhooks?: { readonly hasAdmission: boolean }
   readonly isWriting: () => boolean
   readonly secondWriter?: WriteGuard
   readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
 }
 
-const CRD_RETRY_MS = 15_000
-
 export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
   const { config, clock, guard, isWriting, untilMayWrite, startThread } = setUp
   const defaults = balanceDefaults(config)
   if (setUp.webhooks !== undefined) addKindWebhooks(mgr, setUp.webhooks.hasAdmission)
-  if (config.installCrds) addCrdInstaller(mgr, setUp)
   setUpEndpointSources(mgr, { defaults, kinds: config.sources, isWriting, untilMayWrite })
   let lookup: NameLookup | undefined
   const monitor = setUpLoadBalancers(mgr, {
@@ -82,30 +70,4 @@ export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
     await untilAborted(signal)
     await monitor.stop()
   })
-}
-
-/** A fault here ends no other capability: the controllers wait for their kinds. */
-function addCrdInstaller(mgr: Manager, { isWriting, untilMayWrite, webhooks }: BalanceSetUp): void {
-  mgr
-    .keyedController('balance-crds')
-    .triggers((mark) => {
-      mark(['crds'])
-      return () => undefined
-    })
-    .reconcile(async (_key, context) => {
-      await untilMayWrite(context)
-      if (!isWriting()) return requeue(CRD_RETRY_MS)
-      const { client, signal } = context
-      const definitions = loadBalancerCrds(conversionOf(mgr, webhooks))
-      for (const { name, action } of await installCrds(client, definitions, signal, keepStoredVersions))
-        context.log.info({ crd: name, action }, 'CRD installed')
-      return undefined
-    })
-}
-
-/** With the CA bundle: an API server that does not trust the webhook could neither read nor write the kinds. */
-function conversionOf(mgr: Manager, webhooks: BalanceSetUp['webhooks']): WebhookClientConfig | undefined {
-  if (webhooks === undefined) return undefined
-  const caBundle = mgr.caBundle()
-  return { ...webhooks.conversion, ...(caBundle !== undefined && { caBundle }) }
 }

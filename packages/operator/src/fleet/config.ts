@@ -36,7 +36,6 @@ export const FleetConfig = z.strictObject({
     .describe(
       'authoritative servers to ask, ADDRESS:PORT; empty: the DNS server of this manager for its own zones, else the servers of the NS records',
     ),
-  installCRDs: z.boolean().default(false).describe('create the CRDs of the fleet and of load balancing at the start'),
   leafAnnotations: z
     .array(z.string())
     .default([

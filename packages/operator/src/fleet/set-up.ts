@@ -17,16 +17,13 @@ import { createDnsClient, type ServerAddress } from '@seamark/dns'
 import { keyOf } from '@seamark/kube/object'
 import { Cluster } from '../api/cluster.ts'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
-import { keepStoredVersions, loadBalancerCrds } from '../api/crds/dns-load-balancer-crds.ts'
 import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import { DomainVerification } from '../api/domain-verification.ts'
-import { fleetCrds } from '../api/crds/fleet-crds.ts'
 import { Gateway, GatewayClass } from '@seamark/kube/gateway-api'
 import { GlobalIngressPolicy } from '../api/global-ingress-policy.ts'
 import { GlobalIngress } from '../api/global-ingress.ts'
 import { HostClaim } from '../api/host-claim.ts'
 import { LeafIngress } from '../api/leaf-ingress.ts'
-import { installCrds } from '../api/crds/install-crds.ts'
 import type { MemberRegistry } from '../clusters/member-registry.ts'
 import type { ProductMetrics } from '../metrics.ts'
 import { Claims } from './claims.ts'
@@ -144,15 +141,6 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
     await untilAborted(signal)
     await client.close()
   })
-  if (options.installCRDs)
-    manager.add(
-      'fleet-crds',
-      async ({ client, signal }) => {
-        await installCrds(client, [...fleetCrds(), ...loadBalancerCrds()], signal, keepStoredVersions)
-        await untilAborted(signal)
-      },
-      { leader: true },
-    )
 }
 
 /** Configured ones, our own, or those of the NS records. */

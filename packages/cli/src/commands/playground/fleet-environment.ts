@@ -154,9 +154,10 @@ export class FleetEnvironment {
         mode: 'enforce',
         namespace: MANAGER_NAMESPACE,
         allowLoopback: true,
+        installsCrds: false,
         fleet: { ...FleetConfig.parse({}), roots, dnsServers: [`${address}:${port}`] },
         balance: {
-          config: BalanceConfig.parse({ enabled: true, sources: [], installCrds: false }),
+          config: BalanceConfig.parse({ enabled: true, sources: [] }),
           ...(startThread !== undefined && { startThread }),
         },
         records: {

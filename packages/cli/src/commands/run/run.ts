@@ -112,6 +112,7 @@ async function runManager(
       namespace,
       isPaused: config.pause,
       ownsConfigurationObject: true,
+      installsCrds: config.installCRDs,
       safety: config.safety,
       denyAddresses: config.denyAddresses,
       allowLoopback: config.allowLoopback,
