@@ -2,6 +2,7 @@
  * Runs inside the network namespace: starts the installation, plays the steps and prints one JSON line for each with what
  * was wrong. `node runner.ts embedded|kube-apiserver`
  */
+import { DNSLoadBalancerEndpoint, GlobalIngress } from '@seamark/operator'
 import type { ServerKind } from './api-server.ts'
 import { Observer } from './observer.ts'
 import { contradictionsOf, textOf } from './statements.ts'
@@ -13,6 +14,7 @@ const ANSWER_MS = 60_000
 /** For statements to follow the answers. */
 const STATEMENT_MS = 20_000
 const PERIOD_MS = 250
+const LOG_LENGTH = 8_000
 
 type Expected = ReadonlyMap<string, readonly string[]>
 
@@ -63,6 +65,15 @@ async function until(isTrue: () => Promise<boolean>, limitMs: number): Promise<v
     await new Promise((resolve) => setTimeout(resolve, PERIOD_MS))
 }
 
+/** What the hub stores and the end of the log of the manager, for a person who looks for the cause. */
+async function printState(world: World, faults: readonly string[]): Promise<void> {
+  const { items } = await world.client.list(GlobalIngress)
+  const { items: endpoints } = await world.client.list(DNSLoadBalancerEndpoint)
+  const objects = [...items, ...endpoints].map(({ metadata: { name, namespace }, status }) => ({ namespace, name, status }))
+  const lines = [...faults, ...objects.map((each) => JSON.stringify(each)), world.managerLog().slice(-LOG_LENGTH)]
+  process.stderr.write(`${new Date().toISOString()}\n${lines.join('\n')}\n`)
+}
+
 const [kind = 'embedded'] = process.argv.slice(2)
 const world = await World.start(kind as ServerKind)
 try {
@@ -73,6 +84,7 @@ try {
     const [next, faults] = await play(world, observer, step, expected)
     expected = next
     process.stdout.write(`${JSON.stringify({ name: step.name, faults })}\n`)
+    if (faults.length > 0) await printState(world, faults)
   }
   await observer.stop()
   if (process.env['SEAMARK_TOGETHER_LOG'] !== undefined) process.stderr.write(world.managerLog())

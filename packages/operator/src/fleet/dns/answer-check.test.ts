@@ -83,6 +83,18 @@ describe('the answers of the servers of a root', () => {
     expect(await serve(undefined).look(0)).toMatchObject({ answered: undefined, fault: undefined })
   })
 
+  it('are asked soon again while a server is silent: what it answers now is not known', async () => {
+    const { state, look } = serve(['192.0.2.1'])
+    await look(0)
+    state.values = undefined
+    expect(await look(10, { published: [EU, US] })).toMatchObject({ answered: ['192.0.2.1'], againAtMs: 2_010 })
+    state.values = ['192.0.2.1', '192.0.2.2']
+    expect(await look(2_010, { published: [EU, US] })).toMatchObject({ answered: ['192.0.2.1', '192.0.2.2'] })
+    state.values = undefined
+    await look(302_010, { published: [EU, US] })
+    expect(await look(362_010, { published: [EU, US] })).toMatchObject({ againAtMs: 422_010 })
+  })
+
   it('are not judged where a leaf has a name: what it resolves to is not known', async () => {
     const { look } = serve(['192.0.2.1'])
     const published: PublishedLeaf[] = [{ addresses: [{ type: 'Hostname', value: 'lb.example.net' }], hasWeight: true }]

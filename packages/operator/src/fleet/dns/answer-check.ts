@@ -2,13 +2,14 @@
  * What the DNS servers of a root's hosts answer, beside what balance published: DNSPublished, `seamark tree` and
  * `seamark explain` say what a client gets, and not only what was written.
  *
- * Guarantees: the servers are asked when what is published changed, while they answer something else, and every few minutes;
+ * Guarantees: the servers are asked when what is published changed, while they answer something else or not all answer, and
+ * every few minutes;
  * a difference counts once it lasts, so that a change that is on its way is not reported. Only the times are kept in memory.
  */
 import { answeredValues, answerFault, type HostAnswers, type PublishedLeaf } from '../decide/dns-presence.ts'
 import type { AuthoritativeDns } from './authoritative-dns.ts'
 
-/** Between two queries while the answers differ, at first and later; and when they do not. */
+/** Between two queries while the answers differ or are not known, at first and later; and when they are as published. */
 const SOON_MS = 2_000
 const LATE_MS = 60_000
 const AGAIN_MS = 5 * 60_000
@@ -20,6 +21,8 @@ interface Checked {
   readonly atMs: number
   /** Since when the answers differ. */
   readonly differsSinceMs: number | undefined
+  /** Since when the answers differ or a server did not answer. */
+  readonly unsettledSinceMs: number | undefined
   readonly answered: readonly string[] | undefined
   readonly fault: string | undefined
 }
@@ -64,12 +67,15 @@ export class AnswerCheck {
       return verdictOf(last, facts)
     const answers = known ?? (await this.#dns.ask(hosts, signal))
     const fault = answerFault(published, answers)
+    const answered = answeredValues(answers)
+    const isSettled = fault === undefined && answered !== undefined
     const checked: Checked = {
       what,
       atMs: nowMs,
       differsSinceMs: fault === undefined ? undefined : (last?.differsSinceMs ?? nowMs),
+      unsettledSinceMs: isSettled ? undefined : (last?.unsettledSinceMs ?? nowMs),
       // A server that is silent for a moment makes nothing unknown that was known.
-      answered: answeredValues(answers) ?? last?.answered,
+      answered: answered ?? last?.answered,
       fault,
     }
     this.#checked.set(uid, checked)
@@ -77,9 +83,9 @@ export class AnswerCheck {
   }
 }
 
-function dueMs({ atMs, differsSinceMs }: Checked): number {
-  if (differsSinceMs === undefined) return atMs + AGAIN_MS
-  return atMs + (atMs - differsSinceMs < LATE_MS ? SOON_MS : LATE_MS)
+function dueMs({ atMs, unsettledSinceMs }: Checked): number {
+  if (unsettledSinceMs === undefined) return atMs + AGAIN_MS
+  return atMs + (atMs - unsettledSinceMs < LATE_MS ? SOON_MS : LATE_MS)
 }
 
 function verdictOf(checked: Checked, { wasRight, nowMs }: AnswerFacts): AnswerVerdict {
