@@ -69,7 +69,11 @@ async function until(isTrue: () => Promise<boolean>, limitMs: number): Promise<v
 async function printState(world: World, faults: readonly string[]): Promise<void> {
   const { items } = await world.client.list(GlobalIngress)
   const { items: endpoints } = await world.client.list(DNSLoadBalancerEndpoint)
-  const objects = [...items, ...endpoints].map(({ metadata: { name, namespace }, status }) => ({ namespace, name, status }))
+  const objects = [...items, ...endpoints].map(({ metadata: { name, namespace }, status }) => ({
+    namespace,
+    name,
+    status,
+  }))
   const lines = [...faults, ...objects.map((each) => JSON.stringify(each)), world.managerLog().slice(-LOG_LENGTH)]
   process.stderr.write(`${new Date().toISOString()}\n${lines.join('\n')}\n`)
 }
