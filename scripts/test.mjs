@@ -1,5 +1,5 @@
 /**
- * `npm test [-- --tier NAME] [FILTER…]`: runs the test tiers together, the abuse tier last, and prints which real programs
+ * `npm test [-- --tier NAME[,NAME…]] [FILTER…]`: runs the test tiers together, the abuse tier last, and prints which real programs
  * they found, the ten slowest tests, and as the last line `N passed, N failed, N skipped`.
  *
  * SEAMARK_REQUIRE (a comma list) turns the absence of a program from a visible skip into a failure; CI sets it.
@@ -31,8 +31,13 @@ const PROGRAMS = [
 
 const args = process.argv.slice(2)
 const tierAt = args.indexOf('--tier')
-const tiers = tierAt < 0 ? TIERS : [args[tierAt + 1]]
+const tiers = tierAt < 0 ? TIERS : (args[tierAt + 1] ?? '').split(',')
 if (tierAt >= 0) args.splice(tierAt, 2)
+const unknown = tiers.filter((tier) => !TIERS.includes(tier))
+if (unknown.length > 0) {
+  console.error(`--tier is one or more of ${TIERS.join(',')}, not ${unknown.join(',')}`)
+  process.exit(5)
+}
 
 function isExecutable(file) {
   try {
