@@ -21,8 +21,8 @@ const TIERS: Record<string, string[]> = {
   simulation: ['test/simulation/**/*.test.ts'],
   abuse: ['test/abuse/**/*.test.ts'],
 }
-/** Of the integration tier; its bounds are seconds of a whole installation. */
-const TIMED = ['test/integration/together/together.test.ts']
+/** Of the integration tier; their bounds are seconds of whole programs. */
+const TIMED = ['test/integration/together/together.test.ts', 'test/integration/balance/dnslb-leases.test.ts']
 const isBundled = process.env['SEAMARK_PACKAGES'] !== 'source'
 const wanted = process.env['SEAMARK_TIERS']?.split(',') ?? Object.keys(TIERS)
 

@@ -27,6 +27,8 @@ const PROGRAMS = [
   'dnsperf',
   'moto_server',
   'envoy',
+  'unshare',
+  'ip',
 ]
 
 const args = process.argv.slice(2)

@@ -46,3 +46,8 @@ export function needs(...names: string[]): boolean {
   if (broken.length > 0) throw new Error(`required by SEAMARK_REQUIRE but not installed: ${broken.join(', ')}`)
   return absent.length === 0
 }
+
+/** Whether CI promised the program: what it cannot do here is a failure then, and no reason to skip. */
+export function isRequired(name: string): boolean {
+  return required.has(name)
+}

@@ -5,6 +5,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Lag } from '@seamark/kit/lag'
 import { type Client, Lease, Service } from '@seamark/kube'
 import { DNSLoadBalancer, DNSLoadBalancerEndpoint } from '@seamark/operator'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -76,9 +77,22 @@ async function createSource(client: Client, name: string, balancer = 'shop'): Pr
   await client.patch(Service, `web/${name}`, 'merge', { status }, { subresource: 'status' })
 }
 
-async function expectEndpoint(client: Client, name: string): Promise<void> {
+/** Resolves with the time since `sinceMs`. */
+async function expectEndpoint(client: Client, name: string, sinceMs = performance.now()): Promise<number> {
   const names = async () => (await client.list(DNSLoadBalancerEndpoint)).items.map(({ metadata }) => metadata.name)
   await expect.poll(names, POLL_OPTIONS).toContain(name)
+  return performance.now() - sinceMs
+}
+
+/** The bounds of docs/balance.md, from the start of a process and from the death of the one before it. */
+const START_MS = 5_000
+const TAKE_OVER_MS = 18_000
+/** Waits one after another in these times, each of which a busy machine makes longer. */
+const HOPS = 10
+
+function expectWithin(what: string, tookMs: number, boundMs: number, { maxMs }: Lag): void {
+  process.stdout.write(`${what}: ${(tookMs / 1000).toFixed(1)} s, longest lag ${maxMs.toFixed(0)} ms\n`)
+  expect(tookMs).toBeLessThanOrEqual(boundMs + HOPS * maxMs)
 }
 
 const holderOf = async (client: Client) => (await client.find(Lease, LEASE))?.spec?.holderIdentity ?? ''
@@ -104,8 +118,11 @@ describe.each(environmentKinds)('the leases of dnslb on $name', ({ isMissing, st
       await expectEndpoint(clusters.target, 'east-shop-service')
       await createSource(clusters.source('west'), 'shop')
       const port = await freePort()
+      using lag = new Lag()
+      const startedMs = performance.now()
       const second = clusters.start('west', '--port', String(port))
-      await expectEndpoint(clusters.target, 'west-shop-service')
+      const tookMs = await expectEndpoint(clusters.target, 'west-shop-service', startedMs)
+      expectWithin('start to endpoint in the second cluster', tookMs, START_MS, lag)
       await expectHolder(clusters.source('west'), second)
       await expectHolder(clusters.target, first)
       // It waits in the target cluster, says so once, and answers.
@@ -141,9 +158,17 @@ describe.each(environmentKinds)('the leases of dnslb on $name', ({ isMissing, st
         const standby = clusters.start(source, '--port', String(port))
         await expect.poll(() => linesOf(standby, 'waiting for').length, POLL_OPTIONS).toBe(source === undefined ? 1 : 2)
         expect(await fetch(`http://127.0.0.1:${port}/healthz`).then(({ status }) => status)).toBe(200)
+        using lag = new Lag()
+        const killedMs = performance.now()
         await leader.kill()
         await createSource(client, 'late')
-        await expectEndpoint(clusters.target, endpoint)
+        const tookMs = await expectEndpoint(clusters.target, endpoint, killedMs)
+        expectWithin(
+          `take-over with ${source === undefined ? 'one cluster' : 'two clusters'}`,
+          tookMs,
+          TAKE_OVER_MS,
+          lag,
+        )
         await expectHolder(client, standby)
         await expectHolder(clusters.target, standby)
         expect(await standby.stop()).toBe(0)

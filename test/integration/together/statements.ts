@@ -6,7 +6,7 @@ import { request } from 'node:http'
 import { createDnsClient, type DnsClient, groupRecords, RCODE } from '@seamark/dns'
 import { findCondition } from '@seamark/kube'
 import { GlobalIngress } from '@seamark/operator'
-import { DNS_ADDRESS, GATEWAY } from './addresses.ts'
+import { DNS_ADDRESS, GATEWAY, HUB_ADDRESS } from './addresses.ts'
 import type { World } from './world.ts'
 
 export interface Resolver extends AsyncDisposable {
@@ -50,11 +50,16 @@ export async function contradictionsOf(world: World, host: string, { expected, i
   if (textOf(answered) !== textOf(expected)) report(`it should be ${textOf(expected)}`)
   const isRight = textOf(answered) === textOf(expected) && answered.length > 0
 
+  const hasRoot = await world.hasRoot(host)
   const published = await publishedOf(world, host)
+  if (hasRoot && published === undefined) report('the root has no condition DNSPublished')
   if (published !== undefined && (published.status === 'True') !== (isRight && isOfRoot))
     report(`DNSPublished is ${published.status} (${published.reason}: ${published.message})`)
 
   const tree = await world.run('tree', host)
+  if (hasRoot && tree.code !== 0) report(`tree ends with ${tree.code}: ${tree.stderr}`)
+  const unsaid = answered.filter((address) => !tree.stdout.includes(address))
+  if (hasRoot && unsaid.length > 0) report(`tree does not have ${textOf(unsaid)}`)
   for (const { address, state } of addressesOf(tree.stdout)) {
     const isSaid = ['answered', 'draining'].includes(state) || state.endsWith('still answered')
     if (isSaid !== answered.includes(address)) report(`tree says ${address} is ${state}`)
@@ -98,14 +103,14 @@ async function explainOf(world: World, host: string) {
   return { hop: hops.find(({ name }) => name === 'answer'), verdict: firstBroken?.text ?? '', isBroken: ran.code === 2 }
 }
 
-/** Every address that is answered serves the host, from the member that has it. */
+/** Every address that is answered serves the host, from the member that has it; behind the gateway of the hub is one of eu1. */
 async function requestsOf(host: string, addresses: readonly string[]): Promise<string[]> {
   const found: string[] = []
   for (const address of addresses) {
     const member = Object.entries(GATEWAY).find(([, each]) => each === address)?.[0]
+    const wanted = member ?? (address === HUB_ADDRESS ? 'eu1' : 'nobody')
     const got = await get(address, host)
-    if (member !== undefined && got !== `200 ${member}`)
-      found.push(`${host}: ${address} is answered, and a client there gets ${got}`)
+    if (got !== `200 ${wanted}`) found.push(`${host}: ${address} is answered, and a client there gets ${got}`)
   }
   return found
 }

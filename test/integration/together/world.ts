@@ -122,6 +122,12 @@ export class World {
     return this.#manager?.log() ?? ''
   }
 
+  /** Whether a root names the host. */
+  async hasRoot(host: string): Promise<boolean> {
+    const { items } = await this.client.list(Ingress, { namespace: 'shop' })
+    return items.some(({ spec }) => spec?.rules?.some((rule) => rule.host === host) === true)
+  }
+
   /** An object of examples/fleet/hub.yaml. */
   async applyHub(isWanted: (manifest: Obj) => boolean): Promise<void> {
     for (const manifest of readExample('fleet/hub.yaml').filter(isWanted)) {
