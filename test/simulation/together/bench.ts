@@ -2,7 +2,18 @@
  * A hub with two members and one manager that runs every capability which needs no port: publish, wildcard, fleet, balance and
  * records. Gateways are scripted probe targets, and DNS is a zone in memory, which outlives the manager.
  */
-import { type Client, connect, Ingress, IngressClass, Namespace, Node, Secret, Service } from '@seamark/kube'
+import {
+  type Client,
+  connect,
+  Event,
+  findCondition,
+  Ingress,
+  IngressClass,
+  Namespace,
+  Node,
+  Secret,
+  Service,
+} from '@seamark/kube'
 import {
   BalanceConfig,
   Cluster,
@@ -10,6 +21,7 @@ import {
   GlobalIngressPolicy,
   RecordsConfig,
   runApp,
+  traceHost,
   unified,
   wildcardDefaults,
 } from '@seamark/operator'
@@ -20,8 +32,10 @@ import { inProcessConfig, inProcessTransport } from '../in-process-transport.ts'
 import { type SimulatedZone, simulatedZone } from '../records/simulated-zone.ts'
 import type { Stage } from '../scenario.ts'
 import { simulatedCluster } from '../simulated-cluster.ts'
+import { zoneClient } from './zone-client.ts'
 
 const ZONE = 'example.com.'
+const HOST = 'shop.example.com'
 
 export class TogetherBench {
   readonly client: Client
@@ -41,7 +55,7 @@ export class TogetherBench {
   static async prepare(stage: Stage): Promise<void> {
     const environment = simulatedCluster(stage)
     const { client } = environment
-    for (const name of ['manager', 'shop']) await client.create(Namespace, { metadata: { name } })
+    for (const name of ['manager', 'shop', 'other']) await client.create(Namespace, { metadata: { name } })
     await client.create(IngressClass, { metadata: { name: 'global' }, spec: { controller: 'seamark.io/global' } })
     for (const [name, address] of Object.entries(MEMBERS)) {
       const { client: member, kubeconfig } = await environment.userCluster(name)
@@ -76,7 +90,8 @@ export class TogetherBench {
           installsCrds: false,
           publish: unified,
           wildcard: { ...wildcardDefaults, zone: 'clusters.example.com' },
-          fleet: { ...FleetConfig.parse({}), verifyDns: false },
+          fleet: FleetConfig.parse({ dnsServers: ['192.0.2.53:53'] }),
+          dnsClient: zoneClient(this.zone, call),
           balance: {
             config: BalanceConfig.parse({ enabled: true }),
             startThread: this.health.thread(clock),
@@ -125,10 +140,47 @@ export class TogetherBench {
     await this.#stage.clock.advance(ms)
   }
 
-  /** The zone has the gateways of these members for the root; without members no record. */
+  /** The zone has the gateways of these members for the root, and what is said of it is that; without members no record. */
   async expectAnswer(...names: string[]): Promise<void> {
     const wanted = names.map((name) => MEMBERS[name]).join(' ')
     await this.#until(`answered: ${wanted || 'nothing'}`, async () => this.answer().join(' ') === wanted)
+    let found: string[] = []
+    const isTrue = async (): Promise<boolean> => (found = await this.#contradictions()).length === 0
+    await this.#until('what is said is what the zone has', isTrue).catch((error: unknown) => {
+      throw new Error(`the zone has ${wanted || 'nothing'}, but ${found.join('; ')}`, { cause: error })
+    })
+  }
+
+  /** DNSPublished and the addresses of `seamark tree`, where they are not what the zone has. */
+  async #contradictions(): Promise<string[]> {
+    const [root] = (await traceHost(this.client, HOST))?.roots ?? []
+    if (root === undefined) return []
+    const answered = this.answer()
+    const published = findCondition(root.global.status?.conditions, 'DNSPublished')
+    const found: string[] = []
+    if ((published?.status === 'True') !== answered.length > 0)
+      found.push(`DNSPublished is ${published?.status ?? 'absent'}: ${published?.message ?? ''}`)
+    for (const { value, state } of root.leaves.flatMap(({ addresses }) => addresses)) {
+      const isSaid = ['answered', 'draining'].includes(state) || state.endsWith('still answered')
+      if (isSaid !== answered.includes(value)) found.push(`tree says ${value} is ${state}`)
+    }
+    return found
+  }
+
+  /** An object of publish names the host of the root: it gets nothing, and an Event says who has the host. */
+  async expectRefusedRival(): Promise<void> {
+    const rival = { ...rootOf('other', 'rival'), spec: { ...rootOf('other', 'rival').spec, ingressClassName: 'local' } }
+    await this.client.create(Ingress, rival)
+    const status = { loadBalancer: { ingress: [{ ip: '198.51.100.7' }] } }
+    await this.client.patch(Ingress, 'other/rival', 'merge', { status }, { subresource: 'status' })
+    await this.#until('an Event at the rival that names the root', async () => {
+      const { items } = await this.client.list(Event)
+      return items.some(
+        ({ regarding, reason, note }) =>
+          regarding?.name === 'rival' && reason === 'ClaimHeldByOther' && note?.includes('shop/shop') === true,
+      )
+    })
+    await this.client.delete(Ingress, 'other/rival')
   }
 
   answer(): string[] {

@@ -145,6 +145,7 @@ function setUpControl(
       ...guarded,
       options: fleet,
       registry: members.get(),
+      dnsClient: options.dnsClient,
       ownServers: (name) =>
         dns === undefined ? [] : ownServers({ addresses: dns.addresses, zones: () => dns.zones() }, name),
     })

@@ -2,6 +2,7 @@
 import type { Clock, Cluster, connect, LeaseOptions, Logger } from '@seamark/kube'
 import type { BalanceOptions } from '../balance/set-up.ts'
 import type { FleetOptions } from '../fleet/config.ts'
+import type { FleetSetUp } from '../fleet/set-up.ts'
 import type { PublishOptions } from '../publish/options.ts'
 import type { Provider } from '../providers/provider.ts'
 import { RecordsConfig } from '../records/config.ts'
@@ -68,6 +69,8 @@ export interface AppOptions {
   readonly denyAddresses?: readonly string[]
   /** The connection to registered clusters. @default over the network */
   readonly connectMember?: typeof connect
+  /** Asks the authoritative servers of the fleet's hosts. @default over UDP and TCP */
+  readonly dnsClient?: FleetSetUp['dnsClient']
   /** Apply `seamark.io/pause` on the ConfigMap `seamark` of the manager's namespace. @default true */
   readonly hasPause?: boolean
   /** Create the CRDs of the fleet and of load balancing where one of them is on, and update older ones. @default true */

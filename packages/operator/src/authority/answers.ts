@@ -8,7 +8,10 @@ import { decodePolicy, type DnsClient, DnsError, groupRecords, type Message, POL
 import { isAuthoritative, type NameServer } from './name-servers.ts'
 
 export type Answers = Message['answers']
-export type AuthoritativeClient = Pick<DnsClient, 'query'>
+/** Of a client for DNS what is needed here. */
+export interface AuthoritativeClient {
+  query(question: Parameters<DnsClient['query']>[0]): Promise<{ readonly message: Message }>
+}
 
 interface Question {
   readonly name: string

@@ -13,7 +13,7 @@ import {
   Service,
   untilAborted,
 } from '@seamark/kube'
-import { createDnsClient, type ServerAddress } from '@seamark/dns'
+import { createDnsClient, type DnsClient, type ServerAddress } from '@seamark/dns'
 import { keyOf } from '@seamark/kube/object'
 import { Cluster } from '../api/cluster.ts'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
@@ -29,6 +29,7 @@ import type { ProductMetrics } from '../metrics.ts'
 import { Claims } from './claims.ts'
 import { setUpClusters } from './members/cluster-controller.ts'
 import type { FleetOptions } from './config.ts'
+import type { AuthoritativeClient } from '../authority/answers.ts'
 import { AuthoritativeDns } from './dns/authoritative-dns.ts'
 import { lookupTxt, setUpDomains } from './dns/domain-controller.ts'
 import { type FindServers, serversByRecords, serversOf } from '../authority/name-servers.ts'
@@ -54,6 +55,8 @@ export interface FleetSetUp {
   readonly registry: MemberRegistry
   readonly metrics: ProductMetrics
   readonly namespace: string
+  /** Asks authoritative servers. @default over UDP and TCP */
+  readonly dnsClient?: (AuthoritativeClient & Pick<DnsClient, 'close'>) | undefined
   /** Addresses of the DNS server of this manager, when it serves the name. */
   readonly ownServers: (name: string) => readonly ServerAddress[]
   readonly isWriting: () => boolean
@@ -79,7 +82,7 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
   const reader = manager.cluster.informers
   const claims = new Claims(manager, (kind, object) => isRoot(kind, object, options.roots, reader))
   const indexes = createRootIndexes(manager, options.dns)
-  const client = createDnsClient({ tries: 2 })
+  const client = setUp.dnsClient ?? createDnsClient({ tries: 2 })
   const findServers = serverFinder(setUp)
   const dns = options.verifyDns ? new AuthoritativeDns({ client, findServers }) : undefined
   const teardown = new Teardown({
