@@ -44,6 +44,8 @@ export interface OutageOptions {
 interface ReplicaCounts {
   answers: number
   responses: number
+  /** Of /healthz and /metrics, once a second. */
+  reports: number
   /** What was not answered as before the outage. */
   readonly failures: string[]
 }
@@ -161,11 +163,13 @@ interface Replica {
   readonly process: ManagerProcess
   readonly dns: number
   readonly http: number
+  readonly probes: number
 }
 
 async function startReplica(hub: Hub, flags: readonly string[]): Promise<Replica> {
-  const [dns, http] = [await freePort(), await freePort()]
+  const [dns, http, probes] = [await freePort(), await freePort(), await freePort()]
   const settings = {
+    'probes-address': `127.0.0.1:${probes}`,
     kubeconfig: hub.kubeconfig,
     namespace: 'seamark',
     mode: 'enforce',
@@ -178,7 +182,7 @@ async function startReplica(hub: Hub, flags: readonly string[]): Promise<Replica
   const switches = ['--allow-loopback', '--fleet-enabled', '--balance-enabled', '--gateway-enabled']
   const given = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value])
   const process_ = await startManager([...given, ...switches, ...flags])
-  return { process: process_, dns, http }
+  return { process: process_, dns, http, probes }
 }
 
 async function resolve(client: DnsClient, { dns }: Replica): Promise<string> {
@@ -202,12 +206,30 @@ async function get({ http }: Replica): Promise<number> {
   })
 }
 
+/** /healthz is well, and metrics are served. */
+async function report({ process: running, probes }: Replica): Promise<void> {
+  const { status } = await fetch(`http://127.0.0.1:${probes}/healthz`)
+  if (status !== 200) throw new Error(`/healthz: ${status}`)
+  if (!(await running.metrics()).includes('leader_election_master_status')) throw new Error('/metrics: incomplete')
+}
+
 /** Asks until stopped; the rate does not depend on how fast the answers are. */
 function load(replica: Replica, client: DnsClient, perSecond: number, accepted: () => readonly string[]) {
-  const counts: ReplicaCounts = { answers: 0, responses: 0, failures: [] }
+  const counts: ReplicaCounts = { answers: 0, responses: 0, reports: 0, failures: [] }
   const asking = new Set<Promise<void>>()
   const note = (what: string, error: unknown) =>
     void counts.failures.push(`${new Date().toISOString()} ${what}: ${String(error)}`)
+  const wait = (each: Promise<void>): void => {
+    asking.add(each)
+    void each.finally(() => asking.delete(each))
+  }
+  const reportTimer = setInterval(() => {
+    wait(
+      report(replica)
+        .then(() => void counts.reports++)
+        .catch((error: unknown) => note('report', error)),
+    )
+  }, 1_000)
   const timer = setInterval(() => {
     const dns = resolve(client, replica)
       .then((value) => (accepted().includes(value) ? void counts.answers++ : note('DNS', value)))
@@ -215,15 +237,13 @@ function load(replica: Replica, client: DnsClient, perSecond: number, accepted: 
     const http = get(replica)
       .then((status) => (status === 200 ? void counts.responses++ : note('HTTP', status)))
       .catch((error: unknown) => note('HTTP', error))
-    for (const each of [dns, http]) {
-      asking.add(each)
-      void each.finally(() => asking.delete(each))
-    }
+    for (const each of [dns, http]) wait(each)
   }, 1_000 / perSecond)
   return {
     counts,
     async stop() {
       clearInterval(timer)
+      clearInterval(reportTimer)
       await Promise.all(asking)
     },
   }
@@ -289,9 +309,10 @@ if (process.argv[1] === import.meta.filename) {
     outageMs: Number(seconds) * 1_000,
     perSecond: 20,
   })
-  for (const { answers, responses, failures } of result.counts)
+  for (const { answers, responses, reports, failures } of result.counts)
     process.stdout.write(
-      `answers ${answers}, responses ${responses}, failures ${failures.length} ${failures.slice(0, 5).join(' | ')}\n`,
+      `answers ${answers}, responses ${responses}, reports ${reports}, failures ${failures.length} ${failures.slice(0, 5).join(' | ')}\n`,
     )
+  if (result.counts.some(({ failures }) => failures.length > 0)) process.exitCode = 1
   process.stdout.write(`changed after ${Math.round(result.changedAfterMs)} ms; ended: ${result.hasEnded.join()}\n`)
 }
