@@ -55,7 +55,9 @@ async function serve(limits: Partial<ConnectionLimits> = {}): Promise<Served> {
   }
 }
 
-const closed = async (socket: Socket): Promise<unknown> => socket.destroyed || once(socket, 'close')
+/** Also by a reset, with which `once` of node:events would reject. */
+const closed = async (socket: Socket): Promise<void> =>
+  new Promise((resolve) => (socket.destroyed ? resolve() : socket.once('close', () => resolve())))
 
 describe('connections', () => {
   it('that are silent give way to requests, the longest idle first', async () => {

@@ -167,6 +167,32 @@ describe('informers whose watch fails', () => {
     expect(informer.state).toBe('live')
   })
 
+  it('of a kind that is absent have no failure once the server says so again after an outage', async () => {
+    let isDown = false
+    const Thing = kind({ group: 'example.com', version: 'v1', kind: 'Thing', plural: 'things' })
+    const clock = fakeClock()
+    const { cluster, start } = await clusterOn(
+      (exchange) =>
+        isDown ? exchange.reply(500, refusal(500, 'InternalError')) : exchange.reply(404, refusal(404, 'NotFound')),
+      { clock },
+    )
+    const informer = cluster.informers.informer(Thing)
+    start()
+    await informer.synced()
+    const failsAs = async (reason: string | undefined) =>
+      expect
+        .poll(async () => {
+          await clock.advance(1_000)
+          return informer.failure?.reason
+        })
+        .toBe(reason)
+    isDown = true
+    await failsAs('internal')
+    isDown = false
+    await failsAs(undefined)
+    expect(informer.state).toBe('absent')
+  })
+
   it('wait for a kind whose CRD is absent, and sync it when the CRD is created', async () => {
     const Thing = kind({ group: 'example.test', version: 'v1', kind: 'Thing', plural: 'things', namespaced: true })
     let isServed = false

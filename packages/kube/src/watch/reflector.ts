@@ -219,9 +219,13 @@ export class Reflector<T extends Obj> {
         report({ type: 'page', version, continueToken, removals: this.#store.removals })
         break
       }
-      case 'probe':
-        report({ type: 'probed', isServed: await this.#source.isServed(signal) })
+      case 'probe': {
+        const isServed = await this.#source.isServed(signal)
+        // Of a kind that is not served there is nothing else to read; one that is served may still be denied.
+        if (!isServed) this.#options.onResponse?.()
+        report({ type: 'probed', isServed })
         break
+      }
       case 'wait':
         await sleep(this.#clock, effect.ms, signal)
         if (!signal.aborted) report({ type: 'waited' })
