@@ -169,7 +169,7 @@ describe('informers whose watch fails', () => {
 
   it('of a kind that is absent have no failure once the server says so again after an outage', async () => {
     let isDown = false
-    const Thing = kind({ group: 'example.com', version: 'v1', kind: 'Thing', plural: 'things' })
+    const Thing = kind({ group: 'example.com', version: 'v1', kind: 'Thing', plural: 'things', namespaced: true })
     const clock = fakeClock()
     const { cluster, start } = await clusterOn(
       (exchange) =>
@@ -179,13 +179,14 @@ describe('informers whose watch fails', () => {
     const informer = cluster.informers.informer(Thing)
     start()
     await informer.synced()
-    const failsAs = async (reason: string | undefined) =>
-      expect
+    const failsAs = async (reason: string | undefined): Promise<void> => {
+      await expect
         .poll(async () => {
           await clock.advance(1_000)
           return informer.failure?.reason
         })
         .toBe(reason)
+    }
     isDown = true
     await failsAs('internal')
     isDown = false
