@@ -53,7 +53,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   const certificate = admission === undefined ? new Set() : certificatePaths(admission.config, namespace, { crds })
   gateWrites(options.cluster, checkWrite, (path) => certificate.has(path) || isPauseEvent(path, namespace))
   if (admission !== undefined)
-    setUpNameAdmission(mgr, admission.grants, [
+    setUpNameAdmission(mgr, options.grants ?? [], [
       // Those of the manager's namespace are its own, as in the plan.
       {
         kind: DNSEndpoint,

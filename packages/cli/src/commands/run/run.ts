@@ -109,6 +109,7 @@ async function runManager(
       cluster,
       log,
       mode,
+      grants: config.grants,
       namespace,
       isPaused: config.pause,
       ownsConfigurationObject: true,
@@ -118,11 +119,11 @@ async function runManager(
       allowLoopback: config.allowLoopback,
       ...(config.balance.enabled && { balance: { config: config.balance } }),
       ...(config.fleet.enabled && { fleet: config.fleet }),
-      ...(publish.enabled && { publish: publishOptions(publish, config.grants) }),
-      records: { config: config.records, env: io.env, grants: config.grants },
+      ...(publish.enabled && { publish: publishOptions(publish) }),
+      records: { config: config.records, env: io.env },
       ...(wildcard.enabled && { wildcard: wildcardOptions(wildcard) }),
       ...(isOn(config.admission.address) && {
-        admission: { config: config.admission, grants: config.grants },
+        admission: { config: config.admission },
       }),
       ...(dns.listen.length > 0 && { dns: { config: dns, env: io.env } }),
       ...(leaderElection.enabled && {
