@@ -15,6 +15,7 @@ import { isPauseEvent } from '../process/reports/pause-event.ts'
 import { type DnsService, openDnsService } from '../serve/dns-service.ts'
 import { findCopyFolder } from '../serve/data-dir.ts'
 import { gateWrites, WriteRefused } from '../process/write-gate.ts'
+import { massLimits } from '../safety/config.ts'
 import { setUpCapabilities } from './capabilities.ts'
 import type { AppOptions, RecordsOptions } from './options.ts'
 
@@ -36,6 +37,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     log,
     clock,
     grace: GRACE_MS,
+    ...(options.safety !== undefined && { removalLimits: massLimits(options.safety) }),
     ...(options.leader !== undefined && { leader: options.leader }),
     ...(options.metrics !== undefined && { metrics: options.metrics }),
     ...(options.probes !== undefined && { probes: options.probes }),

@@ -5,6 +5,7 @@ import {
   FIELD_MANAGER,
   leaseTimes,
   type ManagerConfiguration,
+  massLimits,
   publishOptions,
   runApp,
   wildcardOptions,
@@ -35,6 +36,7 @@ export function build(io: Io): Command {
         EXIT.usage,
       )
     const log = createLogger({ level: config.logLevel })
+    const removalLimits = massLimits(config.safety)
     const path = configPath(io, flags)
     const stopped = new AbortController()
     const watching =
@@ -47,7 +49,7 @@ export function build(io: Io): Command {
     const ended = new AbortController()
     const signal = AbortSignal.any([io.signal, ended.signal])
     const start = async (running: AbortSignal) => {
-      const cluster = await openCluster(io, flags, { fieldManager: FIELD_MANAGER, log })
+      const cluster = await openCluster(io, flags, { fieldManager: FIELD_MANAGER, log, removalLimits })
       try {
         await runManager(io, { cluster, config, namespace, log }, running)
       } finally {
@@ -56,7 +58,7 @@ export function build(io: Io): Command {
     }
     try {
       if (config.gateway.enabled) {
-        const gateway = await openCluster(io, flags, { fieldManager: GATEWAY_FIELD_MANAGER, log })
+        const gateway = await openCluster(io, flags, { fieldManager: GATEWAY_FIELD_MANAGER, log, removalLimits })
         try {
           // The first part that fails ends the other one.
           const parts = [
