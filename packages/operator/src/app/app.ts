@@ -92,11 +92,11 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
 /** Of zones in ConfigMaps. */
 async function copyFolderOf({ dns }: AppOptions, log: Logger): Promise<string | undefined> {
   if (dns === undefined || dns.config.dataDir !== '') return undefined
-  const found = dns.copyFolder === undefined ? await findCopyFolder({ env: dns.env }) : { folder: dns.copyFolder }
+  const found = await findCopyFolder({ env: dns.env, copyDir: dns.config.copyDir })
   if (found.folder === undefined)
     log.warn(
       { why: found.why },
-      'zones have no local copy: after a restart while the API server is away their names are REFUSED until it is back; mount a volume and set dns.dataDir',
+      'zones have no local copy: after a restart while the API server is away their names are REFUSED until it is back; set dns.copyDir to a folder that outlives the process, in a Pod that of a mounted volume',
     )
   return found.folder
 }

@@ -24,8 +24,6 @@ export interface RecordsOptions {
 interface DnsOptions {
   readonly config: DnsConfig
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Folder of local copies of zones in ConfigMaps. @default in a Pod, where it is writable */
-  readonly copyFolder?: string
 }
 
 export interface AppOptions {
