@@ -1,6 +1,7 @@
 /**
  * The names that a namespace may use (INV-15): `grants` of the configuration, an allow-list. Checked where publish decides
- * about a source and where records reads a DNSEndpoint, so a manually written DNSEndpoint follows the same rule. Pure.
+ * about a source, where the fleet claims a host, where balance gives a name to a load balancer, and where records reads a
+ * DNSEndpoint, so a manually written DNSEndpoint follows the same rule. Pure.
  *
  * - Without any grant every namespace may use every name; with one, a namespace may use only what is granted to it.
  * - A domain is granted with every name below it, except those below a longer domain that is granted to others.
@@ -38,6 +39,14 @@ export function findGrantFault(grants: Grants, namespace: string, name: string):
     break
   }
   return `namespace ${namespace} may use ${describeDomains(domains.get(tenant))}; ${host} is not granted to it; add a grant to the configuration`
+}
+
+/** Undefined when the namespace may use the name, else why not and what to do. */
+export type NameRule = (namespace: string, name: string) => string | undefined
+
+/** For objects from which the manager makes records: what is in its own namespace is its own, and may have every name. */
+export function nameRule(grants: Grants, managerNamespace: string): NameRule {
+  return (namespace, name) => (namespace === managerNamespace ? undefined : findGrantFault(grants, namespace, name))
 }
 
 interface GrantTable {

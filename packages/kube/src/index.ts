@@ -49,6 +49,7 @@ export { addFinalizer, removeFinalizer } from './client/finalizer.ts'
 export { connect, type Cluster, type ConnectOptions } from './cache/cluster.ts'
 export type { Index, Reader } from './cache/cache.ts'
 export type * from './cache/informer.ts'
+export { DEFAULT_MASS_LIMITS, isMassChange, type MassLimits } from './mass-limits.ts'
 export { CacheLimitExceeded, type CacheLimits } from './watch/cache-limits.ts'
 
 // Writes

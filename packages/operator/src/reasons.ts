@@ -28,7 +28,7 @@ export const REASONS = {
   GuardTripped: 'too many objects would change at once; they are held until they are approved or the cause is undone',
   HostInvalid: 'the host is not a valid DNS name',
   HostMissing: 'the source names no host',
-  HostShared: 'an object of another namespace names the host, too, and does not have it',
+  HostShared: 'another object names the host, too, and does not have it',
   HostnameTargetIgnored: 'the load balancer has a host name only, and host name targets are off',
   IssuerNotNamed: 'neither the source nor the configuration names an issuer',
   KubeconfigRefused: 'the kubeconfig of a registered cluster is not one that may be used',

@@ -85,7 +85,6 @@ describe.each(environmentKinds)('versions of the load balancing kinds on $name',
         allowLoopback: true,
         admission: {
           config: AdmissionConfig.parse({ address: `127.0.0.1:${port}`, dnsNames: ['localhost'], url }),
-          grants: [],
         },
         balance: { config: BalanceConfig.parse({ enabled: true }), startThread: proberInThisThread(20) },
         leader: { lease: 'seamark', namespace: 'seamark' },

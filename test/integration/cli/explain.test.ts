@@ -221,6 +221,24 @@ records:
     expect(await broken(host)).toBe('plan NoMatchingZone')
   })
 
+  it('plan: the limits of the configuration hold the change', async () => {
+    const host = 'limits.example.com'
+    await publishWithoutCertificate(host)
+    await app?.stop()
+    app = undefined
+    // Somebody changed the record in the zone: its source did not change.
+    const operations = [
+      { kind: 'delete-set' as const, name: fqdn(`${host}.`), type: 'A' as const },
+      { kind: 'add' as const, set: createRRset(fqdn(`${host}.`), 'A', 60, ['192.0.2.99']) },
+    ]
+    const at = { address: '127.0.0.1', port: dns.addresses[0]?.port ?? 0 }
+    await resolver.update({ server: at, zone: fqdn('example.com.'), key, operations })
+    const pending = await explain(host)
+    expect(JSON.stringify(pending.hops)).not.toContain('RetargetBreakerOpen')
+    const text = `${configText()}safety: { maxChanges: 0, maxChangePercent: 0 }\n`
+    expect(await broken(host, { text })).toBe('plan RetargetBreakerOpen')
+  })
+
   it('plan: writing is paused', async () => {
     const host = 'paused.example.com'
     await publishWithoutCertificate(host)

@@ -2,12 +2,12 @@
  * The DNS server inside the manager: a host that is published is answered by it, a restart answers from what is stored, and
  * until a zone is complete its names are refused.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createDnsClient, groupRecords, RCODE, type ServerAddress } from '@seamark/dns'
 import { type AppOptions, DNSEndpoint, DnsConfig, runApp } from '@seamark/operator'
-import { ConfigMap, Lease, Namespace } from '@seamark/kube'
+import { ConfigMap, configFromText, connect, createLogger, Lease, Namespace } from '@seamark/kube'
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
 import {
   createNamespace,
@@ -114,6 +114,44 @@ it('a host that is published is answered, and a restart answers it from its fold
   const second = await run(dns, { leader: lease })
   expect(await ask(second.at, 'shop.example.test')).toBe('192.0.2.80')
   await second.stop()
+})
+
+it('zones in ConfigMaps have a local copy in dns.copyDir, and without one a warning says what is lost and what to set', async () => {
+  const lines: string[] = []
+  const log = createLogger({ level: 'warn', destination: { write: (line: string) => void lines.push(line) } })
+  const warnings = () => lines.filter((line) => line.includes('zones have no local copy'))
+  // Nobody listens there.
+  const away = () =>
+    connect(configFromText(environment.kubeconfig.replace(/server: .*/, 'server: https://127.0.0.1:1')), {
+      name: 'away',
+    })
+  await publish('shop', '192.0.2.80')
+  const without = await run({}, { log })
+  await answers(without.at, 'shop.example.test', '192.0.2.80')
+  await without.stop()
+  expect(warnings()).toHaveLength(1)
+  expect(warnings()[0]).toContain('REFUSED')
+  expect(warnings()[0]).toContain('set dns.copyDir')
+  expect(warnings()[0]).not.toContain('dataDir')
+  const lost = await run({}, { cluster: away() })
+  expect(await ask(lost.at, 'shop.example.test')).toBe(`rcode ${RCODE.REFUSED}`)
+  await lost.stop()
+
+  lines.length = 0
+  const copyDir = join(folder, 'copy')
+  const first = await run({ copyDir }, { log })
+  await answers(first.at, 'shop.example.test', '192.0.2.80')
+  await first.stop()
+  expect(warnings()).toEqual([])
+  const kept = await run({ copyDir }, { cluster: away() })
+  expect(await ask(kept.at, 'shop.example.test')).toBe('192.0.2.80')
+  await kept.stop()
+
+  // A file is in its place.
+  await writeFile(join(folder, 'taken'), '')
+  const taken = await run({ copyDir: join(folder, 'taken', 'copy') }, { log })
+  await taken.stop()
+  expect(warnings()[0]).toContain('is not writable')
 })
 
 it('without a folder the zone comes back from ConfigMaps', async () => {

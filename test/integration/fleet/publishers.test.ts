@@ -331,6 +331,32 @@ const shared = async (client: Client): Promise<string[]> =>
     .map(({ regarding, note }) => `${regarding?.kind} ${regarding?.namespace}/${regarding?.name}: ${note}`)
     .sort()
 
+it('two load balancers that name one host are told about each other, once', async () => {
+  await using environment = await FleetEnvironment.start([])
+  const { client } = environment.hub
+  const create = async (name: string) =>
+    client.create(DNSLoadBalancer, { metadata: { namespace: 'shop', name }, spec: { DNSName: HOST } })
+  // Of one second: the name decides.
+  await create('late')
+  await create('first')
+  const expected = [
+    `DNSLoadBalancer shop/first: DNSLoadBalancer shop/late names host ${HOST}, too; it belongs to this object, which is older`,
+  ]
+  const before = environment.run({}, { publish: unified, balance: balance() })
+  await expect.poll(async () => shared(client), POLL_OPTIONS).toEqual(expected)
+  await before.stop()
+  environment.run({}, { publish: unified, balance: balance() })
+  const reason = async (name: string) =>
+    (await client.get(DNSLoadBalancer, `shop/${name}`)).status?.conditions?.find(({ type }) => type === 'Ready')?.reason
+  await create('third')
+  await expect.poll(async () => reason('third'), POLL_OPTIONS).toBe('NameClaimed')
+  await expect.poll(async () => shared(client), POLL_OPTIONS).toHaveLength(2)
+  const counts = (await client.list(Event)).items
+    .filter(({ reason: code }) => code === 'HostShared')
+    .map(({ series }) => series?.count ?? 1)
+  expect([(await shared(client)).slice(0, 1), counts]).toEqual([expected, [1, 1]])
+})
+
 it('two sources of two namespaces that name one host are told about each other, once', async () => {
   await using environment = await FleetEnvironment.start([])
   const { client } = environment.hub

@@ -9,7 +9,7 @@ import { type AddressInfo, createServer as createSocketServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createDnsClient, groupRecords, RCODE, type ServerAddress } from '@seamark/dns'
-import { ConfigMap, Event, Ingress, Node, Secret, Service } from '@seamark/kube'
+import { ConfigMap, Event, findCondition, Ingress, Node, Secret, Service } from '@seamark/kube'
 import type { Kind, Obj } from '@seamark/kube/object'
 import {
   Certificate,
@@ -50,18 +50,22 @@ afterEach(async () => {
 })
 afterAll(async () => client.close())
 
-const proxy = (name: string, fqdn: string) => ({
-  metadata: { namespace: 'shop', name },
+const proxy = (namespace: string, name: string, fqdn: string) => ({
+  metadata: { namespace, name },
   spec: { virtualhost: { fqdn }, routes: [{ directResponsePolicy: { statusCode: 200 } }] },
 })
-const endpoint = (name: string, dnsName: string) => ({
-  metadata: { namespace: 'shop', name },
-  spec: { endpoints: [{ dnsName, recordType: 'A' as const, recordTTL: 60, targets: ['192.0.2.7'] }] },
+const endpoint = (namespace: string, name: string, dnsName: string, address: string) => ({
+  metadata: { namespace, name },
+  spec: { endpoints: [{ dnsName, recordType: 'A' as const, recordTTL: 60, targets: [address] }] },
 })
 
-/** For each capability a name that the namespace may use, in shop.example.test, and one that it may not use. */
+/**
+ * For each capability a name that the namespace `shop` may use, in shop.example.test, and one that it may not use. The namespace
+ * `rogue` may use none, and its objects with the names of `shop` come first in the order of age.
+ */
 async function createSources(): Promise<void> {
   const { client: hub } = environment.hub
+  await environment.namespace(hub, 'rogue')
   await hub.create(Service, {
     metadata: { namespace: 'shop', name: 'envoy' },
     spec: { type: 'LoadBalancer', ports: [{ port: 80 }] },
@@ -79,20 +83,23 @@ async function createSources(): Promise<void> {
   } as GlobalIngressPolicy)
   await environment.register('eu1')
   await environment.deploy('eu1')
-  for (const [kind, zone] of [
-    ['mine', 'shop.example.test'],
-    ['other', 'other.example.test'],
+  await environment.deploy('eu1', 'rogue')
+  for (const [namespace, kind, zone] of [
+    ['rogue', 'older', 'shop.example.test'],
+    ['shop', 'mine', 'shop.example.test'],
+    ['shop', 'other', 'other.example.test'],
   ] as const) {
-    await hub.create(HTTPProxy, proxy(kind, `proxy.${zone}`))
-    await hub.create(DNSEndpoint, endpoint(`hand-${kind}`, `hand.${zone}`))
-    await hub.create(Ingress, root(`root-${kind}`, `root.${zone}`))
+    const address = namespace === 'shop' ? '192.0.2.7' : '198.51.100.7'
+    await hub.create(HTTPProxy, proxy(namespace, kind, `proxy.${zone}`))
+    await hub.create(DNSEndpoint, endpoint(namespace, `hand-${kind}`, `hand.${zone}`, address))
+    await hub.create(Ingress, root(`root-${kind}`, `root.${zone}`, { namespace }))
     await hub.create(DNSLoadBalancer, {
-      metadata: { namespace: 'shop', name: `lb-${kind}` },
+      metadata: { namespace, name: `lb-${kind}` },
       spec: { DNSName: `lb.${zone}`, healthPath: '/', healthCheck: { scheme: 'http', port, profile: 'fast' } },
     })
     await hub.create(DNSLoadBalancerEndpoint, {
-      metadata: { namespace: 'shop', name: `lb-${kind}` },
-      spec: { loadbalancer: `lb-${kind}`, ipaddress: '127.0.0.2' },
+      metadata: { namespace, name: `lb-${kind}` },
+      spec: { loadbalancer: `lb-${kind}`, ipaddress: namespace === 'shop' ? '127.0.0.2' : '127.0.0.1' },
     })
   }
 }
@@ -207,6 +214,15 @@ async function decided({ metrics, gateway }: Running, reason: string): Promise<v
   expect(await statusAt(gateway, 'proxy.other.example.test')).toBe(404)
 }
 
+/** Status, reason and message. */
+function conditionOf(
+  status: { readonly conditions?: Parameters<typeof findCondition>[0] } | undefined,
+  type: string,
+): string {
+  const condition = findCondition(status?.conditions, type)
+  return `${condition?.status} ${condition?.reason} ${condition?.message}`
+}
+
 const gatewayCondition = async (name: string) =>
   JSON.stringify((await environment.hub.client.get(HTTPProxy, `shop/${name}`)).status?.conditions)
 const gatewayStatus = async () => (await environment.hub.client.get(HTTPProxy, 'shop/mine')).status?.currentStatus
@@ -232,13 +248,34 @@ describe('every capability of one process', () => {
       await expect.poll(async () => ask(app.at, `${name}.example.test`), POLL_OPTIONS).toBe(address)
     await expect.poll(gatewayStatus, POLL_OPTIONS).toBe('valid')
     await expect.poll(async () => environment.phases('root-mine'), POLL_OPTIONS).toContain('eu1')
-    for (const name of ['mine', 'other']) await environment.admit('eu1', `shop/root-${name}`, '127.0.0.2')
+    await environment.admit('eu1', 'shop/root-mine', '127.0.0.2')
     await expect.poll(async () => ask(app.at, 'root.shop.example.test'), POLL_OPTIONS).toBe('127.0.0.2')
     for (const name of ['proxy', 'hand', 'lb', 'root'])
       expect([name, await ask(app.at, `${name}.other.example.test`)]).toEqual([name, 'NXDOMAIN'])
     expect(await statusAt(app.gateway, 'proxy.other.example.test')).toBe(404)
     await expect.poll(async () => gatewayCondition('other'), POLL_OPTIONS).toContain('NameNotGranted')
-    // Each Event names the capability that made it.
+    // A root without a grant has neither a claim nor leaves, and a load balancer without one no name.
+    for (const name of ['root-other', 'root-older'])
+      await expect
+        .poll(async () => conditionOf((await environment.global(name))?.status, 'HostsOwned'), POLL_OPTIONS)
+        .toMatch(/^False NameNotGranted namespace .* is not granted to it; add a grant to the configuration$/)
+    for (const key of ['shop/lb-other', 'rogue/lb-older'])
+      await expect
+        .poll(async () => conditionOf((await hub.get(DNSLoadBalancer, key)).status, 'Ready'), POLL_OPTIONS)
+        .toMatch(/^False NameNotGranted namespace .* is not granted to it; add a grant to the configuration$/)
+    const claims = (await hub.list(HostClaim)).items.map(({ spec }) => `${spec.namespace} ${spec.host}`)
+    expect(claims).toEqual(['shop root.shop.example.test'])
+    expect((await hub.list(LeafIngress)).items.map(({ spec }) => spec.manifests[0]?.metadata['name'])).toEqual([
+      'root-mine',
+    ])
+    expect((await environment.member('eu1').client.list(Ingress)).items.map(({ metadata }) => metadata.name)).toEqual([
+      'root-mine',
+    ])
+    const refusals = (await hub.list(Event)).items.filter(({ reason }) => reason === 'NameNotGranted')
+    const told = refusals.map(({ regarding }) => `${regarding?.kind} ${regarding?.name}`)
+    expect(told).toEqual(expect.arrayContaining(['Ingress root-other', 'Ingress root-older']))
+    // Each Event names the capability that made it. Of records: about an object that it did not know before.
+    await hub.create(DNSEndpoint, endpoint('rogue', 'hand-late', 'late.shop.example.test', '198.51.100.7'))
     const reporters = async () => (await hub.list(Event)).items.map((each) => each.reportingController ?? '')
     for (const name of ['balance', 'fleet', 'publish', 'records'])
       await expect.poll(reporters, POLL_OPTIONS).toContain(`seamark-${name}`)

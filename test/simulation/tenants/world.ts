@@ -106,8 +106,9 @@ export function stageWorld(stage: Stage): WorldStage {
               log: createLogger({ level: 'debug', destination: { write: (line) => void log.push(line) } }),
               namespace: 'seamark',
               mode: 'enforce',
-              records: { config, env: {}, grants, providers: [zone.providerFor(call)], random },
-              publish: { ...unified, grants, sources: ['Ingress'] },
+              grants,
+              records: { config, env: {}, providers: [zone.providerFor(call)], random },
+              publish: { ...unified, sources: ['Ingress'] },
             },
             signal,
           )

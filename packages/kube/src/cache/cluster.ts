@@ -11,6 +11,7 @@ import { turnBudgetOf } from '../decode/decode-budget.ts'
 import { messageOf } from '../errors.ts'
 import type { Informers } from './informer.ts'
 import { createInformers } from './informers.ts'
+import type { MassLimits } from '../mass-limits.ts'
 import { kindName } from '../object/object.ts'
 import { createRest, NO_RESPONSE, type WriteGuard } from '../client/rest.ts'
 import { Outage } from '../client/outage.ts'
@@ -51,6 +52,8 @@ export interface ConnectOptions {
   random?: () => number
   /** Interval of complete, consistent syncs of every cache. @default 1 h */
   relistMs?: number
+  /** Removals by one complete sync that a second one has to confirm. @default more than 5 and more than 30 % of a cache */
+  removalLimits?: MassLimits
   /** Objects per page of a list. @default 500 */
   pageSize?: number
   /** Freeze cached objects. @default true under NODE_ENV=test */
@@ -90,6 +93,7 @@ export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cl
     manager: fieldManager,
     ...(options.random !== undefined && { random: options.random }),
     ...(options.relistMs !== undefined && { relistMs: options.relistMs }),
+    ...(options.removalLimits !== undefined && { removalLimits: options.removalLimits }),
     ...(options.pageSize !== undefined && { pageSize: options.pageSize }),
     ...(options.freeze !== undefined && { freeze: options.freeze }),
     onFailure(kind, failure, error) {

@@ -30,7 +30,10 @@ import { SharedInformer } from './shared-informer.ts'
 import type { IndexValues } from './store-index.ts'
 import type { TurnBudget } from '../decode/decode-budget.ts'
 
-export interface InformersOptions extends Pick<ReflectorOptions, 'clock' | 'random' | 'relistMs' | 'pageSize'> {
+export interface InformersOptions extends Pick<
+  ReflectorOptions,
+  'clock' | 'random' | 'relistMs' | 'removalLimits' | 'pageSize'
+> {
   readonly budget?: TurnBudget
   /** The manager whose FieldsV1 are kept by informers that do not set `keepManagedFieldsOf`. @default none */
   readonly manager?: string

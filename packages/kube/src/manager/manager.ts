@@ -52,6 +52,7 @@ import type { WriteFence } from '../apply/write-fence.ts'
 import { Control, newDeclarations, type Declarations } from './control.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { runManager, type ManagerParts } from './manager-run.ts'
+import type { MassLimits } from '../mass-limits.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Immutable, Kind, Obj } from '../object/object.ts'
 import type { Next } from '../controller/reconcile-result.ts'
@@ -91,6 +92,8 @@ export interface ManagerOptions {
   log?: Logger
   /** Time for the whole stop. @default 30s */
   grace?: Duration
+  /** Of the clusters that it connects: removals by one sync that a second one has to confirm. @default that of `connect` */
+  removalLimits?: MassLimits
   /** Time for a cache to sync. @default 2m */
   syncTimeout?: Duration
   clock?: Clock
@@ -175,6 +178,7 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
       log,
       clock,
       observer: metrics.client,
+      ...(options.removalLimits !== undefined && { removalLimits: options.removalLimits }),
       ...(name !== undefined && { name }),
     })
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { initialReflection, step, type Effect, type Input, type Reflection } from './reflector-machine.ts'
 
-const context = { now: 1_000_000, random: 0, relistMs: 3_600_000 }
+const context = { now: 1_000_000, random: 0, relistMs: 3_600_000, removalLimits: { count: 5, share: 0.3 } }
 const nothing = { known: 0, removed: 0 }
 
 /** Applies inputs and returns the state and a short form of the effects after each. */
@@ -149,6 +149,14 @@ describe('a set that would remove many objects', () => {
     const stream: Reflection = { ...live(), state: { at: 'stream' } }
     expect(play([endMark('200', { known: 100, removed: 30 })], stream).log).toEqual(['commit 200'])
     expect(play([endMark('200', { known: 4, removed: 4 })], stream).log).toEqual(['commit 200'])
+  })
+
+  it('is one that exceeds the limits of its informers', () => {
+    const stream: Reflection = { ...live(), state: { at: 'stream' } }
+    const end = endMark('200', { known: 4, removed: 4 })
+    const { effects } = step(stream, end, { ...context, removalLimits: { count: 3, share: 0.5 } })
+    expect(effects.map((effect) => effect.do)).toEqual(['discard', 'read-page'])
+    expect(step(stream, end, { ...context, removalLimits: { count: 3, share: 1 } }).effects[0]?.do).toBe('commit')
   })
 })
 

@@ -14,6 +14,7 @@
  * large part of the cached objects is read a second time first; failures are retried with jittered back-off, without a
  * limit of attempts.
  */
+import { isMassChange, type MassLimits } from '../mass-limits.ts'
 import { spreadWaitMs } from '../requested-wait.ts'
 
 export type Failure =
@@ -96,6 +97,8 @@ export interface StepContext {
   readonly random: number
   /** Interval of complete syncs. */
   readonly relistMs: number
+  /** A set that would remove more objects is read a second time first. */
+  readonly removalLimits: MassLimits
 }
 
 export const initialReflection: Reflection = {
@@ -354,7 +357,7 @@ function settle(
   context: StepContext,
   then: readonly Effect[],
 ): Step {
-  const isSuspicious = removed > 5 && removed > known * 0.3
+  const isSuspicious = isMassChange(removed, known, context.removalLimits)
   if (isSuspicious && !now.isConfirming) return list({ ...now, isConfirming: true }, [{ do: 'discard' }])
   const next: Reflection = {
     ...now,

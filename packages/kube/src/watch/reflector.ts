@@ -11,8 +11,17 @@ import { sleep, systemClock, type Clock } from '../clock.ts'
 import { CacheLimitExceeded } from './cache-limits.ts'
 import type { Decoded, Frame, ListPage } from '../decode/decode.ts'
 import { ApiError, apiError, messageOf, TransportError } from '../errors.ts'
+import { DEFAULT_MASS_LIMITS, type MassLimits } from '../mass-limits.ts'
 import { type Key, keyOf, type Obj } from '../object/object.ts'
-import { initialReflection, step, type Effect, type Failure, type Input, type Reflection } from './reflector-machine.ts'
+import {
+  initialReflection,
+  step,
+  type Effect,
+  type Failure,
+  type Input,
+  type Reflection,
+  type StepContext,
+} from './reflector-machine.ts'
 
 /** The server's data of one watched set. */
 export interface Source<T extends Obj> {
@@ -53,6 +62,8 @@ export interface ReflectorOptions {
   readonly random?: () => number
   /** Interval of complete, consistent syncs. @default 1 h */
   readonly relistMs?: number
+  /** Removals by one complete sync that a second one has to confirm. @default more than 5 and more than 30 % */
+  readonly removalLimits?: MassLimits
   /** Objects per page. @default 500 */
   readonly pageSize?: number
   readonly onState?: (state: Reflection['state']) => void
@@ -78,7 +89,7 @@ export class Reflector<T extends Obj> {
   readonly #clock: Clock
   readonly #random: () => number
   readonly #options: ReflectorOptions
-  readonly #context: { readonly now: number; readonly random: number; readonly relistMs: number }
+  readonly #context: StepContext
   #now: Reflection = initialReflection
   #operation: AbortController | undefined
   readonly #running = new Set<Promise<void>>()
@@ -87,6 +98,7 @@ export class Reflector<T extends Obj> {
 
   constructor(source: Source<T>, store: ReflectorStore<T>, options: ReflectorOptions = {}) {
     const { clock = systemClock, random = Math.random, relistMs = RELIST_MS } = options
+    const { removalLimits = DEFAULT_MASS_LIMITS } = options
     this.#source = source
     this.#store = store
     this.#options = options
@@ -100,6 +112,7 @@ export class Reflector<T extends Obj> {
         return random()
       },
       relistMs: relistMs * (0.8 + 0.4 * random()),
+      removalLimits,
     }
   }
 

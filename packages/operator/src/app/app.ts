@@ -15,6 +15,7 @@ import { isPauseEvent } from '../process/reports/pause-event.ts'
 import { type DnsService, openDnsService } from '../serve/dns-service.ts'
 import { findCopyFolder } from '../serve/data-dir.ts'
 import { gateWrites, WriteRefused } from '../process/write-gate.ts'
+import { massLimits } from '../safety/config.ts'
 import { setUpCapabilities } from './capabilities.ts'
 import type { AppOptions, RecordsOptions } from './options.ts'
 
@@ -36,6 +37,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     log,
     clock,
     grace: GRACE_MS,
+    ...(options.safety !== undefined && { removalLimits: massLimits(options.safety) }),
     ...(options.leader !== undefined && { leader: options.leader }),
     ...(options.metrics !== undefined && { metrics: options.metrics }),
     ...(options.probes !== undefined && { probes: options.probes }),
@@ -53,7 +55,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   const certificate = admission === undefined ? new Set() : certificatePaths(admission.config, namespace, { crds })
   gateWrites(options.cluster, checkWrite, (path) => certificate.has(path) || isPauseEvent(path, namespace))
   if (admission !== undefined)
-    setUpNameAdmission(mgr, admission.grants, [
+    setUpNameAdmission(mgr, options.grants ?? [], [
       // Those of the manager's namespace are its own, as in the plan.
       {
         kind: DNSEndpoint,
@@ -90,11 +92,11 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
 /** Of zones in ConfigMaps. */
 async function copyFolderOf({ dns }: AppOptions, log: Logger): Promise<string | undefined> {
   if (dns === undefined || dns.config.dataDir !== '') return undefined
-  const found = dns.copyFolder === undefined ? await findCopyFolder({ env: dns.env }) : { folder: dns.copyFolder }
+  const found = await findCopyFolder({ env: dns.env, copyDir: dns.config.copyDir })
   if (found.folder === undefined)
     log.warn(
       { why: found.why },
-      'zones have no local copy: after a restart while the API server is away their names are REFUSED until it is back; mount a volume and set dns.dataDir',
+      'zones have no local copy: after a restart while the API server is away their names are REFUSED until it is back; set dns.copyDir to a folder that outlives the process, in a Pod that of a mounted volume',
     )
   return found.folder
 }

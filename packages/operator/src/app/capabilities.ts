@@ -1,5 +1,6 @@
 /** Puts the capabilities together: the only place that knows all of them. */
 import { type Clock, type Logger, type Manager, reportingAs, untilAborted } from '@seamark/kube'
+import { nameRule } from '@seamark/dialects'
 import { setUpBalance } from '../balance/set-up.ts'
 import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
 import { type MemberRegistry, setUpMembers } from '../clusters/member-registry.ts'
@@ -100,7 +101,7 @@ function setUpControl(
   options: AppOptions,
   { dns, clock, killSwitch, serving, members, ended, switches: always }: ControlParts,
 ): void {
-  const { publish, wildcard, fleet, records, namespace, mode } = options
+  const { publish, wildcard, fleet, records, namespace, mode, grants = [] } = options
   const { registry } = mgr.metrics
   members.renew()
   const switches = switchesUntil(always, ended)
@@ -113,6 +114,7 @@ function setUpControl(
     records: stores?.store,
   })
   const guarded = { ...common, heldObjects, massLimits }
+  const findNameFault = nameRule(grants, namespace)
   mgr.cache(DNSEndpoint, { projection: trimEndpoint, keepManagedFieldsOf: FIELD_MANAGER })
   const reporting = (capability: string): Manager => reportingAs(mgr, options.eventSource ?? `seamark-${capability}`)
   if (options.installsCrds ?? true)
@@ -128,7 +130,7 @@ function setUpControl(
     const parts = { fleet, balance: options.balance !== undefined }
     hostSources = setUpPublish(reporting('publish'), {
       ...guarded,
-      options: { ...publish, parts },
+      options: { ...publish, grants, parts },
       reportsInitialFindings,
     })
   }
@@ -144,6 +146,7 @@ function setUpControl(
     setUpFleet(reporting('fleet'), {
       ...guarded,
       options: fleet,
+      findNameFault,
       registry: members.get(),
       dnsClient: options.dnsClient,
       ownServers: (name) =>
@@ -153,6 +156,7 @@ function setUpControl(
     setUpBalance(reporting('balance'), {
       ...common,
       ...options.balance,
+      findNameFault,
       ...(hostSources !== undefined && { hostSources }),
       guard: { allowLoopback: options.allowLoopback ?? false, deny: options.denyAddresses ?? [] },
       ownZones: dns?.zones().map(({ zone }) => zone) ?? [],
@@ -163,6 +167,7 @@ function setUpControl(
     const { dnsEndpoints } = records.config
     setUpRecords(mgr, {
       ...records,
+      grants,
       mode,
       namespace,
       untilMayWrite: common.untilMayWrite,

@@ -16,7 +16,6 @@ export interface RecordsOptions {
   /** Without `enabled` the settings are those of the zones of our own DNS server. */
   readonly config: RecordsConfig
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly grants?: Grants
   /** In addition to those of the configuration: the embedded server of this process. */
   readonly providers?: readonly Provider[]
   /** In [0, 1): spreads the calls of providers. @default Math.random */
@@ -26,12 +25,12 @@ export interface RecordsOptions {
 interface DnsOptions {
   readonly config: DnsConfig
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Folder of local copies of zones in ConfigMaps. @default in a Pod, where it is writable */
-  readonly copyFolder?: string
 }
 
 export interface AppOptions {
   readonly cluster: Cluster
+  /** The names that a namespace may use: for every capability of the process. @default all */
+  readonly grants?: Grants
   readonly publish?: PublishOptions
   readonly wildcard?: WildcardOptions
   readonly fleet?: FleetOptions
@@ -40,7 +39,7 @@ export interface AppOptions {
    * Webhooks: names without a grant are refused when objects are written, and with `balance` the kinds have version v1. In
    * observe mode only objects of v1 that exist are converted. @default no webhook
    */
-  readonly admission?: { readonly config: AdmissionConfig; readonly grants: Grants }
+  readonly admission?: { readonly config: AdmissionConfig }
   readonly balance?: BalanceOptions
   /** The authoritative DNS server; without `records.enabled`, DNSEndpoints become records of its zones only. */
   readonly dns?: DnsOptions

@@ -376,6 +376,8 @@ describe('the DNS name', () => {
     expect(claimNames([deleting, newer], BALANCE_DEFAULTS).get(`${DNS_NAME}.`)).toBe('a/newer')
     const invalid = { ...older, spec: { ...older.spec, type: 'x' } }
     expect(claimNames([invalid, newer], BALANCE_DEFAULTS).get(`${DNS_NAME}.`)).toBe('a/newer')
+    const findNameFault = (namespace: string) => (namespace === 'z' ? 'no grant' : undefined)
+    expect(claimNames([older, newer], BALANCE_DEFAULTS, { findNameFault }).get(`${DNS_NAME}.`)).toBe('a/newer')
   })
 })
 

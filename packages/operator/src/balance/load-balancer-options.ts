@@ -1,4 +1,5 @@
 /** The options of the controller of load balancers. */
+import type { NameRule } from '@seamark/dialects'
 import type { HostSources } from '../hosts/host-sources.ts'
 import type { HealthMonitor } from '../health/monitor.ts'
 import type { BalanceMetrics } from './report/balance-metrics.ts'
@@ -19,6 +20,8 @@ export interface LoadBalancerControllerOptions {
   readonly ownZones?: readonly string[]
   /** Of publish in this process: a source may keep its host from a load balancer. @default none */
   readonly hostSources?: HostSources
+  /** The names that a namespace may use. @default all */
+  readonly findNameFault?: NameRule
   /** @default a DNSEndpoint that the load balancer owns */
   readonly publisher?: RecordPublisher
   readonly metrics?: BalanceMetrics

@@ -100,6 +100,7 @@ export class LoadBalancerReconciler {
       endpoints,
       lookup: (name) => this.#lookup.addressesOf(name),
       holder: this.#holderOf(read, ctx),
+      nameFault: this.#nameFaultOf(read),
       holding: this.#options.hostSources?.holdingOf(object),
       verdictOf: (key) => this.#monitor.healthOf(ctx.key, key).verdict,
       healthOf: (key) => this.#monitor.healthOf(ctx.key, key),
@@ -131,9 +132,15 @@ export class LoadBalancerReconciler {
   #holderOf(read: ReadBalancer, ctx: Context): string | undefined {
     if (!('settings' in read)) return undefined
     const { recordName } = read.settings
-    const { defaults, hostSources } = this.#options
+    const { defaults, hostSources, findNameFault } = this.#options
     const isHeldBack = (object: Balancer): boolean => hostSources?.holdingOf(object) !== undefined
-    return claimNames(ctx.by(this.byName, recordName), defaults, isHeldBack).get(recordName)
+    const rules = { isHeldBack, ...(findNameFault !== undefined && { findNameFault }) }
+    return claimNames(ctx.by(this.byName, recordName), defaults, rules).get(recordName)
+  }
+
+  #nameFaultOf(read: ReadBalancer): string | undefined {
+    if (!('settings' in read)) return undefined
+    return this.#options.findNameFault?.(read.settings.namespace, read.settings.recordName)
   }
 
   #isEveryVerdictKnown(key: string, endpoints: Endpoints): boolean {

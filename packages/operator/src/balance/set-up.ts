@@ -5,6 +5,7 @@
  * The controllers wait for their kinds, so the order in which CRDs are installed and controllers start does not matter.
  */
 import { type Clock, type GuardOptions, type Manager, untilAborted } from '@seamark/kube'
+import type { NameRule } from '@seamark/dialects'
 import type { HostSources } from '../hosts/host-sources.ts'
 import { systemResolver } from '../health/connection.ts'
 import { createHealthMonitor, type HealthMonitorDeps } from '../health/monitor.ts'
@@ -28,6 +29,8 @@ export interface BalanceSetUp extends BalanceOptions {
   readonly clock: Clock
   /** Zones of the DNS server of this process, canonical with a trailing dot. */
   readonly ownZones?: readonly string[]
+  /** The names that a namespace may use. */
+  readonly findNameFault: NameRule
   /** Of publish in this process. @default none */
   readonly hostSources?: HostSources
   /** Addresses that probes must not connect to. */
@@ -49,6 +52,7 @@ export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
     defaults,
     isWriting,
     untilMayWrite,
+    findNameFault: setUp.findNameFault,
     ...(setUp.secondWriter !== undefined && { secondWriter: setUp.secondWriter }),
     metrics: createBalanceMetrics(mgr.metrics.registry),
     ...(setUp.hostSources !== undefined && { hostSources: setUp.hostSources }),

@@ -83,6 +83,24 @@ describe.each([
   })
 })
 
+it('a claim of a namespace that may not use the host any more is given up, and the others keep theirs', async () => {
+  const { hub, ctx } = hubWith(['uid-a'], true)
+  const other = 'blog.example.com'
+  const owners = [{ kind: 'Ingress', name: 'shop', uid: 'uid-a' }]
+  hub.put(HostClaim, { metadata: { name: claimName(other) }, spec: { host: other, namespace: 'a', owners } })
+  const claims = new Claims(
+    hub.informers as never,
+    () => true,
+    (_, name) => (name === HOST ? 'no grant' : undefined),
+  )
+  const root = { ...rootOf('a'), spec: { rules: [{ host: HOST }, { host: other }] } }
+  const claimed = await claims.take(ingressRoot, root, OPTIONS, ctx)
+  expect([claimed.owned, claimed.isGivenUp]).toEqual([[other], false])
+  expect(claimed.refused).toEqual([{ host: HOST, reason: 'NameNotGranted', message: 'no grant' }])
+  expect(hub.informers.list(HostClaim).map(({ spec }) => spec.host)).toEqual([other])
+  expect((await claims.take(ingressRoot, rootOf('a'), OPTIONS, ctx)).isGivenUp).toBe(true)
+})
+
 it('a claim that does not exist is created', async () => {
   const { claims, ctx, hub } = hubWith([], true)
   const { owned, owners } = await claims.take(ingressRoot, rootOf('a'), OPTIONS, ctx)

@@ -3,7 +3,7 @@
  * the root that loses it finds the owner in its next reconcile.
  */
 import { AlreadyExists, Conflict, type Context, type Index, type Manager } from '@seamark/kube'
-import { ageOf } from '@seamark/dialects'
+import { ageOf, type NameRule } from '@seamark/dialects'
 import type { Immutable, Obj } from '@seamark/kube/object'
 import { DomainVerification } from '../api/domain-verification.ts'
 import { HostClaim } from '../api/host-claim.ts'
@@ -33,6 +33,8 @@ export interface ClaimedHosts {
   /** UIDs of the roots that share an owned host, the leading one first. */
   readonly owners: ReadonlyMap<string, readonly string[]>
   readonly refused: readonly RefusedHost[]
+  /** The namespace may use none of the hosts. */
+  readonly isGivenUp: boolean
 }
 
 export class Claims {
@@ -40,9 +42,15 @@ export class Claims {
   readonly #byBase: Index<HostClaim>
   readonly #byOwner: Index<HostClaim>
   readonly #isRoot: (kind: RootKind, object: Immutable<Obj>) => boolean
+  readonly #findNameFault: NameRule
 
-  constructor(manager: Manager, isRoot: (kind: RootKind, object: Immutable<Obj>) => boolean) {
+  constructor(
+    manager: Manager,
+    isRoot: (kind: RootKind, object: Immutable<Obj>) => boolean,
+    findNameFault: NameRule = () => undefined,
+  ) {
     this.#isRoot = isRoot
+    this.#findNameFault = findNameFault
     this.#byHost = ROOT_KINDS.map((kind) => ({
       kind,
       index: manager.index<Obj>(kind.kind, 'fleetHost', (object) => kind.hostsOf(object)),
@@ -78,6 +86,7 @@ export class Claims {
         rivals: this.#rivals(host, ctx),
         managedDomain,
         isVerified: needsProof ? await isVerified(host, claimant.namespace, isOurs, ctx) : undefined,
+        findNameFault: this.#findNameFault,
       })
       if (decision.state === 'refused') {
         const { state: _, ...refusal } = decision
@@ -93,8 +102,10 @@ export class Claims {
       if (taken !== undefined) owners.set(host, uidsOf(taken))
       else refused.push({ host, reason: 'HostConflict', message: `host ${host} was claimed by another root just now` })
     }
-    await this.#releaseOthers(claimant, new Set(hosts), ctx)
-    return { owned: [...owners.keys()], owners, refused }
+    const denied = new Set(refused.flatMap(({ host, reason }) => (reason === 'NameNotGranted' ? [host] : [])))
+    await this.#releaseOthers(claimant, new Set(hosts.filter((host) => !denied.has(host))), ctx)
+    const isGivenUp = owners.size === 0 && denied.size > 0 && denied.size === refused.length
+    return { owned: [...owners.keys()], owners, refused, isGivenUp }
   }
 
   /** `hosts`: those that the root may have claimed. Claims of them that the cache has lost are read and released too. */

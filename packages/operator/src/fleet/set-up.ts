@@ -13,6 +13,7 @@ import {
   Service,
   untilAborted,
 } from '@seamark/kube'
+import type { NameRule } from '@seamark/dialects'
 import { createDnsClient, type DnsClient, type ServerAddress } from '@seamark/dns'
 import { keyOf } from '@seamark/kube/object'
 import { Cluster } from '../api/cluster.ts'
@@ -52,6 +53,8 @@ import { Teardown } from './reconcile/teardown.ts'
 
 export interface FleetSetUp {
   readonly options: FleetOptions
+  /** The names that a namespace may use. */
+  readonly findNameFault: NameRule
   readonly registry: MemberRegistry
   readonly metrics: ProductMetrics
   readonly namespace: string
@@ -80,7 +83,8 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
   const hubId = async (client: Client): Promise<string> => options.hubId || (await hubUid(client))
   manager.cache(EndpointSlice, { projection: trimSlice, limits: BACKEND_CACHE_LIMITS })
   const reader = manager.cluster.informers
-  const claims = new Claims(manager, (kind, object) => isRoot(kind, object, options.roots, reader))
+  const isSelected = (kind: RootKind, object: Immutable<Obj>) => isRoot(kind, object, options.roots, reader)
+  const claims = new Claims(manager, isSelected, setUp.findNameFault)
   const indexes = createRootIndexes(manager, options.dns)
   const client = setUp.dnsClient ?? createDnsClient({ tries: 2 })
   const findServers = serverFinder(setUp)

@@ -44,7 +44,7 @@ export function isPublished({ metadata, status }: Immutable<DNSLoadBalancer>, is
   return isBalanceHere || ((status?.state ?? '') !== '' && !has(LOST_CLAIMS))
 }
 
-const LOST_CLAIMS: readonly string[] = ['NameClaimed', 'ClaimHeldByOther', 'ClaimPending']
+const LOST_CLAIMS: readonly string[] = ['NameClaimed', 'NameNotGranted', 'ClaimHeldByOther', 'ClaimPending']
 
 interface Owned {
   readonly metadata: {

@@ -39,7 +39,15 @@ function ofFleet(all: readonly Metadata[]): string[] {
     kind: 'Ingress',
     createdAt: creationTimestamp,
   }))
-  const free = { host: HOST, claim: undefined, overlapping: [], rivals, managedDomain: '', isVerified: undefined }
+  const free = {
+    host: HOST,
+    claim: undefined,
+    overlapping: [],
+    rivals,
+    managedDomain: '',
+    isVerified: undefined,
+    findNameFault: () => undefined,
+  }
   const won = rivals.filter((root) => decideClaim({ ...free, root }).state === 'create')
   return [...new Set(won.map(({ namespace }) => namespace))]
 }

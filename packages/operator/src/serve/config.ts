@@ -67,7 +67,15 @@ export const DnsConfig = z
     dataDir: z
       .string()
       .default('')
-      .describe("folder of the zones' snapshots and journals; empty: ConfigMaps in the manager's namespace"),
+      .describe(
+        "folder of the zones' snapshots and journals, of this process alone: other replicas copy from dns.primaries; empty: ConfigMaps in the manager's namespace, which all replicas read, with a local copy in dns.copyDir",
+      ),
+    copyDir: z
+      .string()
+      .default('')
+      .describe(
+        'folder of the local copy of zones in ConfigMaps, from which a process answers that starts while the API server is away; empty: in a Pod /var/lib/seamark/dns where that is writable, elsewhere none',
+      ),
     nameServers: z
       .array(z.string().refine((text) => isName(splitPair(text).name), { error: 'is no NAME or NAME=ADDRESS' }))
       .default([])
@@ -126,6 +134,12 @@ export const DnsConfig = z
   .superRefine((config, context) => {
     if (config.listen.length > 0 && config.zones.length === 0)
       context.addIssue({ code: 'custom', path: ['zones'], message: 'names at least one zone when dns.listen is set' })
+    if (config.dataDir !== '' && config.copyDir !== '')
+      context.addIssue({
+        code: 'custom',
+        path: ['copyDir'],
+        message: 'is for zones in ConfigMaps; with dns.dataDir the zones themselves are in a folder',
+      })
     const names = config.zones.map((text) => splitPair(text).name.toLowerCase().replace(/\.$/, ''))
     const doubled = names.find((name, index) => names.indexOf(name) !== index)
     if (doubled !== undefined)

@@ -8,14 +8,17 @@ let folder = ''
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'seamark-data-dir-'))))
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-it('is the folder of the Pod where it can be written, and none elsewhere; why is said', async () => {
+it('is the configured folder, else that of the Pod, where it can be written, and none elsewhere; why is said', async () => {
   const tokenFile = join(folder, 'token')
   const podFolder = join(folder, 'dns')
   const inPod = { env: { KUBERNETES_SERVICE_HOST: '192.0.2.1' }, tokenFile, podFolder }
-  expect(await findCopyFolder(inPod)).toEqual({ folder: undefined, why: 'dns.dataDir is not set' })
+  expect(await findCopyFolder(inPod)).toEqual({ folder: undefined, why: 'dns.copyDir is not set' })
   writeFileSync(tokenFile, 'x')
-  expect(await findCopyFolder({ ...inPod, env: {} })).toEqual({ folder: undefined, why: 'dns.dataDir is not set' })
+  expect(await findCopyFolder({ ...inPod, env: {} })).toEqual({ folder: undefined, why: 'dns.copyDir is not set' })
   expect(await findCopyFolder(inPod)).toEqual({ folder: podFolder })
+  const copyDir = join(folder, 'own')
+  for (const given of [inPod, { env: {} }])
+    expect(await findCopyFolder({ ...given, copyDir })).toEqual({ folder: copyDir })
   // A file in its place: also root cannot write there.
   const taken = join(folder, 'taken')
   writeFileSync(taken, '')

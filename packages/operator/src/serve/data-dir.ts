@@ -1,6 +1,6 @@
 /**
  * The folder of the local copies of zones that are stored in ConfigMaps, so that a process that starts while the API server is
- * away answers from them. In a Pod it exists where the image or a volume provides it.
+ * away answers from them: `dns.copyDir`, else that of a Pod, which exists where the image or a volume provides it.
  */
 import { access, constants, mkdir } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
@@ -13,24 +13,28 @@ export type CopyFolder = { readonly folder: string } | { readonly folder: undefi
 
 export interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>
+  /** '': none is configured. @default '' */
+  readonly copyDir?: string
   /** @default as in every Pod */
   readonly tokenFile?: string
   readonly podFolder?: string
 }
 
-/** In a Pod `podFolder`, where it is writable. */
+/** The configured folder, in a Pod else `podFolder`, where it is writable. */
 export async function findCopyFolder({
   env,
+  copyDir = '',
   tokenFile = TOKEN_FILE,
   podFolder = POD_DATA_DIR,
 }: Surroundings): Promise<CopyFolder> {
   const isInPod = (env['KUBERNETES_SERVICE_HOST'] ?? '') !== '' && existsSync(tokenFile)
-  if (!isInPod) return { folder: undefined, why: 'dns.dataDir is not set' }
+  const folder = copyDir !== '' ? copyDir : isInPod ? podFolder : undefined
+  if (folder === undefined) return { folder, why: 'dns.copyDir is not set' }
   try {
-    await mkdir(podFolder, { recursive: true })
-    await access(podFolder, constants.W_OK)
-    return { folder: podFolder }
+    await mkdir(folder, { recursive: true })
+    await access(folder, constants.W_OK)
+    return { folder }
   } catch (error) {
-    return { folder: undefined, why: `${podFolder} is not writable: ${messageOf(error)}` }
+    return { folder: undefined, why: `${folder} is not writable: ${messageOf(error)}` }
   }
 }

@@ -132,7 +132,16 @@ function planReader(
     const killSwitch = createKillSwitch(...(isPaused ? ['paused'] : []))
     const stores = openRecordsStores(client, namespace, records.stateFolder)
     try {
-      const { engine } = await openEngine({ config: records, mode, env: io.env, client, killSwitch, ...stores })
+      const limits = massLimits(config.safety)
+      const { engine } = await openEngine({
+        config: records,
+        mode,
+        env: io.env,
+        client,
+        killSwitch,
+        massLimits: limits,
+        ...stores,
+      })
       try {
         const { namespace: only } = records.dnsEndpoints
         const { items } = await client.list(DNSEndpoint, { signal, ...(only !== '' && { namespace: only }) })
@@ -141,7 +150,7 @@ function planReader(
         const confirmGone: PlanFactDeps['confirmGone'] = async (owned) =>
           checkSources(
             client,
-            { owned, present, isServed: servedBy(records), now: Date.now(), massLimits: massLimits(config.safety) },
+            { owned, present, isServed: servedBy(records), now: Date.now(), massLimits: limits },
             signal,
           )
         const rules = tenantRules(records, config.grants, namespace)

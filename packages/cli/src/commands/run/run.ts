@@ -5,6 +5,7 @@ import {
   FIELD_MANAGER,
   leaseTimes,
   type ManagerConfiguration,
+  massLimits,
   publishOptions,
   runApp,
   wildcardOptions,
@@ -35,6 +36,7 @@ export function build(io: Io): Command {
         EXIT.usage,
       )
     const log = createLogger({ level: config.logLevel })
+    const removalLimits = massLimits(config.safety)
     const path = configPath(io, flags)
     const stopped = new AbortController()
     const watching =
@@ -47,7 +49,7 @@ export function build(io: Io): Command {
     const ended = new AbortController()
     const signal = AbortSignal.any([io.signal, ended.signal])
     const start = async (running: AbortSignal) => {
-      const cluster = await openCluster(io, flags, { fieldManager: FIELD_MANAGER, log })
+      const cluster = await openCluster(io, flags, { fieldManager: FIELD_MANAGER, log, removalLimits })
       try {
         await runManager(io, { cluster, config, namespace, log }, running)
       } finally {
@@ -56,7 +58,7 @@ export function build(io: Io): Command {
     }
     try {
       if (config.gateway.enabled) {
-        const gateway = await openCluster(io, flags, { fieldManager: GATEWAY_FIELD_MANAGER, log })
+        const gateway = await openCluster(io, flags, { fieldManager: GATEWAY_FIELD_MANAGER, log, removalLimits })
         try {
           // The first part that fails ends the other one.
           const parts = [
@@ -109,6 +111,7 @@ async function runManager(
       cluster,
       log,
       mode,
+      grants: config.grants,
       namespace,
       isPaused: config.pause,
       ownsConfigurationObject: true,
@@ -118,11 +121,11 @@ async function runManager(
       allowLoopback: config.allowLoopback,
       ...(config.balance.enabled && { balance: { config: config.balance } }),
       ...(config.fleet.enabled && { fleet: config.fleet }),
-      ...(publish.enabled && { publish: publishOptions(publish, config.grants) }),
-      records: { config: config.records, env: io.env, grants: config.grants },
+      ...(publish.enabled && { publish: publishOptions(publish) }),
+      records: { config: config.records, env: io.env },
       ...(wildcard.enabled && { wildcard: wildcardOptions(wildcard) }),
       ...(isOn(config.admission.address) && {
-        admission: { config: config.admission, grants: config.grants },
+        admission: { config: config.admission },
       }),
       ...(dns.listen.length > 0 && { dns: { config: dns, env: io.env } }),
       ...(leaderElection.enabled && {

@@ -8,7 +8,7 @@
  * balancer exists loses its records only by `onAllUnhealthy: Remove` and known-bad verdicts (INV-1); at most six changes a
  * minute and name (INV-19).
  */
-import type { Immutable } from '@seamark/kube'
+import { findCondition, type Immutable } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { type BalanceEvent, warning } from '../balance-event.ts'
 import type { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
@@ -25,6 +25,7 @@ import {
   findingOf,
   MAX_CHANGES_PER_MINUTE,
   type ProviderFact,
+  READY_CONDITION,
   replacing,
   statusOf,
   type StatusFacts,
@@ -40,6 +41,8 @@ export interface BalanceFacts extends StatusFacts {
   readonly defaults: BalanceDefaults
   /** Key of the load balancer that holds the DNS name (claims.ts). */
   readonly holder: string | undefined
+  /** Why its namespace may not use the name. */
+  readonly nameFault?: string | undefined
   /** A source of publish that keeps the name from it. */
   readonly holding?: HostHolding | undefined
   /** Endpoints that refer to this load balancer, in any order. */
@@ -72,6 +75,8 @@ export type RecordsDecision =
 export interface BalanceReport {
   readonly status: DNSLoadBalancerStatus
   readonly events: readonly BalanceEvent[]
+  /** For the load balancer with the name: that this one names it, too. Once: the stored condition says that it was told. */
+  readonly toHolder?: { readonly holder: string; readonly message: string }
   /** By endpoint key; only those that change. */
   readonly endpointStatuses: ReadonlyMap<string, EndpointStatus>
 }
@@ -104,23 +109,34 @@ export function decide(facts: BalanceFacts): BalanceDecision {
     })
   }
   const { settings } = read
-  const { holding } = facts
+  const { holding, nameFault } = facts
+  if (nameFault !== undefined)
+    return refuse(facts, 'NameNotGranted', nameFault, { ...warning(nameFault), reason: 'NameNotGranted' })
   // Records follow health until the source has its own: an older object of another tenant that only names the host, and never
   // gets an address, must not keep an unhealthy endpoint in the answer.
   const isServing = holding?.isInPlace === false && (facts.published?.length ?? 0) > 0
   if (holding !== undefined && !isServing) return yieldTo(holding, facts, settings)
   if (facts.holder !== undefined && facts.holder !== settings.key) {
     const message = `DNS name '${settings.dnsName}' is already used by load balancer '${facts.holder}'`
-    return rest(facts, {
-      reason: 'NameClaimed',
-      message,
-      isReady: false,
-      state: 'Error',
-      active: [],
-      events: [warning(message)],
-    })
+    const refused = refuse(facts, 'NameClaimed', message, warning(message))
+    if (findCondition(facts.loadBalancer.status?.conditions, READY_CONDITION)?.message === message) return refused
+    const toHolder = {
+      holder: facts.holder,
+      message: `DNSLoadBalancer ${settings.key} names host ${settings.dnsName}, too; it belongs to this object, which is older`,
+    }
+    return { ...refused, whenApplied: { ...refused.whenApplied, toHolder } }
   }
   return decideValid(facts, settings)
+}
+
+/** It may not have its name. */
+function refuse(
+  facts: BalanceFacts,
+  reason: 'NameClaimed' | 'NameNotGranted',
+  message: string,
+  event: BalanceEvent,
+): BalanceDecision {
+  return rest(facts, { reason, message, isReady: false, state: 'Error', active: [], events: [event] })
 }
 
 /**

@@ -11,7 +11,7 @@ import { type BalanceEvent, warning } from '../balance-event.ts'
 import type { BalancerSettings } from '../load-balancer.ts'
 import type { Selection } from './select.ts'
 
-const READY_CONDITION = 'Ready'
+export const READY_CONDITION = 'Ready'
 /** INV-19. */
 export const MAX_CHANGES_PER_MINUTE = 6
 

@@ -67,6 +67,7 @@ describe('the condition of a load balancer', () => {
     ['HealthUnknown', 'no endpoint was probed', facts('unknown')],
     ['NoEndpoints', 'it has no endpoint', facts('healthy', { endpoints: [] })],
     ['NameClaimed', 'another one has the DNS name', facts('healthy', { holder: 'other/older' })],
+    ['NameNotGranted', 'its namespace may not use the DNS name', facts('healthy', { nameFault: 'no grant' })],
     ['ClaimHeldByOther', 'an older source of publish has the DNS name', facts('healthy', { holding: HELD })],
     ['ClaimPending', 'that source is gone a moment ago', facts('healthy', { holding: { ...HELD, forMs: 9_000 } })],
     [
@@ -86,6 +87,28 @@ describe('the condition of a load balancer', () => {
     const [condition] = decide(given).whenApplied.status.conditions ?? []
     expect(condition).toMatchObject({ type: 'Ready', reason })
   })
+})
+
+it('a name without a grant is published by nobody: its records stay, whoever has or holds the name', () => {
+  const given = { nameFault: 'add a grant', published: published('192.0.2.9') }
+  for (const more of [{}, { holder: 'other/older' }, { holding: HELD }]) {
+    const { records, whenApplied } = decide(facts('healthy', { ...given, ...more }))
+    expect(records).toEqual({ kind: 'hold' })
+    expect(whenApplied.events).toEqual([{ type: 'Warning', reason: 'NameNotGranted', message: 'add a grant' }])
+  }
+})
+
+it('the load balancer with the name is told once which other one names it', () => {
+  const first = decide(facts('healthy', { holder: 'other/older' })).whenApplied
+  expect(first.toHolder).toEqual({
+    holder: 'other/older',
+    message: 'DNSLoadBalancer web/shop names host shop.example.com, too; it belongs to this object, which is older',
+  })
+  const told = { ...loadBalancer(), status: first.status }
+  expect(decide(facts('healthy', { loadBalancer: told, holder: 'other/older' })).whenApplied.toHolder).toBeUndefined()
+  expect(decide(facts('healthy', { loadBalancer: told, holder: 'other/next' })).whenApplied.toHolder?.holder).toBe(
+    'other/next',
+  )
 })
 
 it('records of a name that a source of publish holds follow health until the DNSEndpoint of the source has the name', () => {

@@ -3,7 +3,7 @@
  * metrics. An Event equal to the last one of its object is not repeated.
  */
 import type { Context, Immutable } from '@seamark/kube'
-import { keyOf } from '@seamark/kube/object'
+import { apiVersionOf, keyOf } from '@seamark/kube/object'
 import { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
 import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
 import { type BalanceMetrics, NO_BALANCE_METRICS } from './balance-metrics.ts'
@@ -11,7 +11,7 @@ import type { BalanceReport } from '../decide/decide.ts'
 import { type WriteGuard, writeStatus } from '../write/guarded-write.ts'
 import { RecentEvents } from '../recent.ts'
 
-/** Reason of every Event, as the original has it. */
+/** Reason of the Events that the original has. */
 const EVENT_REASON = 'sync'
 
 export class LoadBalancerReporter {
@@ -33,7 +33,7 @@ export class LoadBalancerReporter {
   async report(
     object: Immutable<DNSLoadBalancer>,
     endpoints: readonly Immutable<DNSLoadBalancerEndpoint>[],
-    { status, events, endpointStatuses }: BalanceReport,
+    { status, events, toHolder, endpointStatuses }: BalanceReport,
     ctx: Context,
   ): Promise<number | undefined> {
     const loadBalancer = ctx.key
@@ -44,8 +44,13 @@ export class LoadBalancerReporter {
       if (next !== undefined) waits.push(await writeStatus(this.#guard, endpoint, write, ctx))
     }
     this.#metrics.observe(object, endpoints, status, endpointStatuses)
-    for (const { type, message } of events)
-      if (this.#events.isNew(loadBalancer, `${type} ${message}`)) ctx.event(object, type, EVENT_REASON, message)
+    for (const { type, reason = EVENT_REASON, message } of events)
+      if (this.#events.isNew(loadBalancer, `${type} ${message}`)) ctx.event(object, type, reason, message)
+    const holder = toHolder === undefined ? undefined : ctx.get(DNSLoadBalancer, toHolder.holder)
+    if (toHolder !== undefined && holder !== undefined) {
+      const about = { apiVersion: apiVersionOf(DNSLoadBalancer), kind: DNSLoadBalancer.kind, ...holder }
+      ctx.event(about, 'Warning', 'HostShared', toHolder.message)
+    }
     return earliest(waits)
   }
 }

@@ -31,6 +31,7 @@ function decide(changes: Partial<ClaimFacts> = {}): ClaimDecision {
     rivals: [],
     managedDomain: 'apps.example.net',
     isVerified: undefined,
+    findNameFault: () => undefined,
     ...changes,
   })
 }
@@ -51,6 +52,23 @@ describe('host claims', () => {
     expect(decide({ claim, root: root('evil', 'web') })).toMatchObject({
       state: 'refused',
       message: 'host shop.example.com is owned by Ingress shop/web',
+    })
+  })
+
+  it('need a grant, without which a namespace neither gets a host nor keeps it from others, and keeps no claim', () => {
+    const findNameFault = (namespace: string) =>
+      namespace === 'shop' ? undefined : `nothing is granted to ${namespace}`
+    const evil = root('evil', 'web', '2025-01-01T00:00:00Z')
+    const refusal = { state: 'refused', reason: 'NameNotGranted', message: 'nothing is granted to evil' }
+    expect(decide({ root: evil, findNameFault })).toEqual(refusal)
+    expect(decide({ root: evil, claim: newClaim('shop.example.com', evil), findNameFault })).toEqual(refusal)
+    expect(decide({ rivals: [evil], findNameFault })).toEqual({ state: 'create' })
+    expect(decide({ overlapping: [newClaim('*.example.com', evil)], findNameFault })).toEqual({ state: 'create' })
+    // A claim that is not given up yet: its owner is not told that it has the host.
+    expect(decide({ claim: newClaim('shop.example.com', evil), findNameFault })).toEqual({
+      state: 'refused',
+      reason: 'HostConflict',
+      message: 'host shop.example.com is owned by Ingress evil/web, which has no grant for it',
     })
   })
 

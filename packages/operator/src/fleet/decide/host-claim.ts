@@ -5,11 +5,13 @@
  *   start gives every host to the same root as before.
  * - Roots of one namespace share a host. Another namespace is refused, and a wildcard of another namespace that covers the
  *   host, or is covered by it, conflicts in the same way: the older claim wins.
+ * - A namespace without a grant for the host has no right to it: its root neither gets the host nor keeps it from others, and
+ *   gives up a claim that it has.
  * - Public suffixes and the managed domain itself cannot be claimed.
  */
 import { createHash } from 'node:crypto'
 import type { HostClaim } from '../../api/host-claim.ts'
-import { type Aged, compareAge, findHostFault, normalizeHost } from '@seamark/dialects'
+import { type Aged, compareAge, findHostFault, type NameRule, normalizeHost } from '@seamark/dialects'
 import type { Immutable } from '@seamark/kube/object'
 import type { Reason } from '../../reasons.ts'
 
@@ -46,24 +48,34 @@ export interface ClaimFacts {
   readonly managedDomain: string
   /** Whether the namespace proved that it may use the host; undefined: no proof is required. */
   readonly isVerified: boolean | undefined
+  /** The names that a namespace may use. */
+  readonly findNameFault: NameRule
 }
 
 export function decideClaim(facts: ClaimFacts): ClaimDecision {
-  const { host, root, claim, overlapping, rivals, managedDomain, isVerified } = facts
+  const { host, root, claim, overlapping, rivals, managedDomain, isVerified, findNameFault } = facts
   const fault = findHostFault(host)
   if (fault !== undefined) return refused('HostInvalid', `host ${host} ${fault}`)
   if (isReserved(host, managedDomain))
     return refused('HostReserved', `host ${host} is a public suffix or the managed domain; use a name below it`)
+  const notGranted = findNameFault(root.namespace, host)
+  if (notGranted !== undefined) return refused('NameNotGranted', notGranted)
   if (isVerified === false)
     return refused(
       'DomainUnverified',
       `host ${host} waits for a verified DomainVerification of namespace ${root.namespace}`,
     )
-  const other = overlapping.find(({ spec }) => spec.namespace !== root.namespace)
+  const isGranted = (namespace: string, name: string): boolean => findNameFault(namespace, name) === undefined
+  const other = overlapping.find(
+    ({ spec: { namespace, host: name } }) => namespace !== root.namespace && isGranted(namespace, name),
+  )
   if (claim !== undefined) {
     if (claim.spec.owners.some(({ uid }) => uid === root.uid)) return { state: 'owned' }
     if (claim.spec.namespace === root.namespace) return { state: 'join', claim }
-    return refused('HostConflict', `host ${host} is owned by ${describeOwner(claim)}`, holderOf(claim))
+    const message = `host ${host} is owned by ${describeOwner(claim)}`
+    // Its owner is about to give it up.
+    if (!isGranted(claim.spec.namespace, host)) return refused('HostConflict', `${message}, which has no grant for it`)
+    return refused('HostConflict', message, holderOf(claim))
   }
   if (other !== undefined)
     return refused(
@@ -72,7 +84,7 @@ export function decideClaim(facts: ClaimFacts): ClaimDecision {
       holderOf(other),
     )
   const older = rivals
-    .filter(({ uid, namespace }) => uid !== root.uid && namespace !== root.namespace)
+    .filter(({ uid, namespace }) => uid !== root.uid && namespace !== root.namespace && isGranted(namespace, host))
     .find((rival) => compareAge(rival, root) < 0)
   if (older !== undefined)
     return refused(

@@ -96,6 +96,19 @@ describe('the state machine of a leaf', () => {
     `)
   })
 
+  it('lets a leaf of a root that may not have its hosts go without a replacement, after caches have forgotten it', () => {
+    const given = {
+      lifecycle: 'Draining',
+      othersServing: 0,
+      isReplacementAnswered: false,
+      needsReplacement: false,
+    } as const
+    expect(short(decideLeaf(leaf('Active', given)))).toBe('Draining WaitingForDns withdraw')
+    expect(short(decideLeaf(leaf('Draining', { ...given, dns: 'absent' })))).toBe('Draining DrainWait withdraw')
+    const waited = { ...given, dns: 'absent', drainStartedMs: 900_000 } as const
+    expect(short(decideLeaf(leaf('Draining', waited)))).toBe('Drained DrainCompleted none')
+  })
+
   it('withdraws a leaf that lost its address after the debounce, and keeps it when it is the last', () => {
     const lost = leaf('Active', { isAdmitted: false, probe: 'unknown' })
     expect(decideLeaf(lost)).toMatchObject({ phase: 'Unhealthy', dns: 'withdraw', againAtMs: 1_010_000 })

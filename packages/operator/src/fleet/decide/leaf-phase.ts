@@ -45,6 +45,8 @@ export interface LeafFacts {
    * to be verified, as with one address for all of DNS (failover).
    */
   readonly isReplacementAnswered: boolean | undefined
+  /** False: the root may not have its hosts, so that a leaf that drains need not serve until another one does. @default true */
+  readonly needsReplacement?: boolean
   /** Wall clock, ms, when DNS was verified not to answer the leaf. */
   readonly drainStartedMs: number | undefined
   /** Wall clock, ms, by which the drain of its cluster should be over (`Cluster.spec.drain.deadline`). */
@@ -190,8 +192,9 @@ function decideWithdrawal(facts: LeafFacts): LeafDecision {
     return result('Drained', 'DrainCompleted', 'none')
   }
   // Nothing can take over: it continues to serve, also when the replacement failed in the meantime.
-  if (othersServing === 0) return result('Draining', 'NoReplacement', 'offer')
-  if (facts.isReplacementAnswered === false && !facts.isWithdrawn)
+  const needsReplacement = facts.needsReplacement !== false
+  if (needsReplacement && othersServing === 0) return result('Draining', 'NoReplacement', 'offer')
+  if (needsReplacement && facts.isReplacementAnswered === false && !facts.isWithdrawn)
     return { ...result('Draining', 'ReplacementNotAnswered', 'offer'), againAtMs: verifyAtMs(facts) }
   if (dns !== 'absent') return { ...result('Draining', 'WaitingForDns', 'withdraw'), againAtMs: verifyAtMs(facts) }
   const startedMs = drainStartedMs ?? nowMs

@@ -28,6 +28,8 @@ export interface LeavesFacts {
   readonly answers: readonly HostAnswers[] | undefined
   /** By cluster that drains, wall clock in ms; one without an entry has no deadline. */
   readonly drainDeadlines: ReadonlyMap<string, number>
+  /** The root may use none of its hosts: its leaves go without a replacement. @default false */
+  readonly isGivenUp?: boolean
   /** Whether DNS is managed here. */
   readonly hasDns: boolean
   readonly nowMs: number
@@ -50,7 +52,9 @@ export function decideLeaves(facts: LeavesFacts): Map<string, LeafDecision> {
   return new Map(
     [...leaves].map(([cluster, leaf]) => {
       const othersServing = serving.size - (serving.has(cluster) ? 1 : 0)
-      return [cluster, decideLeaf({ ...leaf, othersServing, isReplacementAnswered: replacements.isAnswered(cluster) })]
+      const isReplacementAnswered = replacements.isAnswered(cluster)
+      const needsReplacement = facts.isGivenUp !== true
+      return [cluster, decideLeaf({ ...leaf, othersServing, isReplacementAnswered, needsReplacement })]
     }),
   )
 }
@@ -73,7 +77,7 @@ function factsOf(
   cluster: string,
   { leaf, seen }: ObservedLeaf,
   { spec, ttls, lifecycles, answers, hasDns, drainDeadlines, nowMs }: LeavesFacts,
-): Omit<LeafFacts, 'othersServing' | 'isReplacementAnswered'> {
+): Omit<LeafFacts, 'othersServing' | 'isReplacementAnswered' | 'needsReplacement'> {
   const { status, metadata } = leaf
   const isDeleting = metadata.deletionTimestamp !== undefined
   const drainStartedMs = pastTime(status?.drainStartedAt, nowMs)

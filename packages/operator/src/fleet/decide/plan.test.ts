@@ -38,6 +38,12 @@ describe('the plan of a root', () => {
     expect(refused.spec.clusters).toMatchObject([{ name: 'eu1', state: 'Active' }])
   })
 
+  it('lets leaves go whose namespace may use none of the hosts any more, and plans none', () => {
+    const gone = plan({ ownedHosts: [], isGivenUp: true, leaves: leafOf('eu1') })
+    expect(gone.leaves).toMatchObject([{ cluster: 'eu1', spec: { lifecycle: 'Draining', specHash: 'before' } }])
+    expect(plan({ ownedHosts: [], isGivenUp: true }).leaves).toEqual([])
+  })
+
   it('has no cluster for which no leaf could be rendered', () => {
     const { leaves, spec } = plan({ ownedHosts: [] })
     expect([leaves, spec.clusters, spec.published]).toEqual([[], [], false])

@@ -23,6 +23,8 @@ export interface PlanFacts<T extends Obj> {
   readonly kind: RootKind<T>
   readonly policy: GlobalIngressPolicySpec
   readonly ownedHosts: readonly string[]
+  /** The namespace may use none of the hosts (any more): leaves that exist go, though nothing replaces them. @default false */
+  readonly isGivenUp?: boolean
   readonly clusters: readonly Immutable<Cluster>[]
   readonly backendOf: (cluster: string) => BackendFact
   readonly labelledClusters: ReadonlySet<string> | undefined
@@ -76,7 +78,8 @@ export function planRoot<T extends Obj>(facts: PlanFacts<T>): RootPlan {
   const planned: PlannedLeaf[] = []
   const cache: RenderCache = new Map()
   const ownedHosts = new Set(facts.ownedHosts)
-  for (const { name: cluster, state } of placement.placed) {
+  for (const { name: cluster, state: placedAs } of placement.placed) {
+    const state = facts.isGivenUp === true ? 'Draining' : placedAs
     const before = leaves.get(cluster)?.spec
     const keep = (): void => {
       if (before !== undefined)

@@ -48,7 +48,7 @@ it('the addresses of a leaf are those that its Cluster allows, also if the cache
     signal: AbortSignal.any([]),
     apply: (async (kind, object) => server.client.apply(kind, object)) as Context['apply'],
   } as unknown as Context
-  const claimed = { owned: ['shop.example.com'], owners: new Map(), refused: [] }
+  const claimed = { owned: ['shop.example.com'], owners: new Map(), refused: [], isGivenUp: false }
   const policy = { spec: DEFAULT_POLICY, source: 'annotations' }
   const { leaves } = await startPass(ingressRoot, root, { policy, claimed }, deps, ctx)
   expect(leaves.get('eu1')?.seen.addresses.map(({ value }) => value)).toEqual(['192.0.2.1'])

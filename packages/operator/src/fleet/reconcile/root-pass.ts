@@ -72,6 +72,7 @@ export async function startPass(
     kind,
     policy: policy.spec,
     ownedHosts: claimed.owned,
+    isGivenUp: claimed.isGivenUp,
     clusters,
     backendOf: await confirmBackends(stored, { namespace, services }, views, ctx),
     labelledClusters: labelledClusters(namespace, services),

@@ -104,6 +104,7 @@ export class RootReconciler {
       leaves,
       drainDeadlines: pass.drainDeadlines,
       answers: undefined,
+      isGivenUp: claimed.isGivenUp,
       hasDns: options.dns,
       nowMs,
     }

@@ -2,6 +2,7 @@
  * Writes the status of a root in the form of its kind. Only our part: entries of other controllers stay.
  */
 import { Conflict, type Context, type Ingress, NotFound } from '@seamark/kube'
+import type { AddressEntry } from '@seamark/dialects'
 import type { Immutable, Obj } from '@seamark/kube/object'
 import { isDeepStrictEqual } from 'node:util'
 import type { HTTPRoute } from '@seamark/kube/gateway-api'
@@ -10,7 +11,7 @@ import type { Route } from '../../api/route.ts'
 import type { LeafSummary } from '../decide/status.ts'
 import { SUMMARY_ANNOTATION } from '../names.ts'
 import { GLOBAL_CONTROLLER } from '../../hosts/root.ts'
-import type { RootKind } from '../roots/root-kind.ts'
+import { leafAddresses, type RootKind } from '../roots/root-kind.ts'
 import { timestamp } from '@seamark/kube'
 
 export interface RootStatus {
@@ -60,10 +61,8 @@ const MAX_SUMMARY = 1024
 
 /** The current status: a refused policy leaves it as it is. */
 function storedAddresses(root: Immutable<Obj>): LeafAddress[] {
-  const { status } = root as { status?: { loadBalancer?: { ingress?: readonly { ip?: string; hostname?: string }[] } } }
-  return (status?.loadBalancer?.ingress ?? []).map(({ ip, hostname = '' }) =>
-    ip === undefined ? { type: 'Hostname', value: hostname } : { type: 'IPAddress', value: ip },
-  )
+  const { status } = root as { status?: { loadBalancer?: { ingress?: readonly AddressEntry[] } } }
+  return leafAddresses(status?.loadBalancer?.ingress ?? [])
 }
 
 async function writeIngress(root: Immutable<Ingress>, { addresses }: RootStatus, ctx: Context): Promise<void> {

@@ -12,7 +12,7 @@ import {
   type RenderFacts,
   type Rendered,
   type RootKind,
-  sortAddresses,
+  uniqueAddresses,
   type Spec,
   uniqueSorted,
 } from './root-kind.ts'
@@ -127,7 +127,7 @@ function readAdmission(leaf: Immutable<HTTPRoute>, { gatewayAddresses }: Admissi
     else addresses.push(...found)
   }
   const isAdmitted = waiting.length === 0 && addresses.length > 0
-  return { isAdmitted, addresses: isAdmitted ? sortAddresses(addresses) : [], message: waiting.join('; ') }
+  return { isAdmitted, addresses: isAdmitted ? uniqueAddresses(addresses) : [], message: waiting.join('; ') }
 }
 
 function isSameParent(a: ParentRef, b: ParentRef, namespace: string): boolean {

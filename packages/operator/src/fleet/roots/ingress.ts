@@ -11,7 +11,7 @@ import {
   type RenderFacts,
   type Rendered,
   type RootKind,
-  sortAddresses,
+  uniqueAddresses,
   type Spec,
   uniqueSorted,
 } from './root-kind.ts'
@@ -128,7 +128,7 @@ function hasOwnHost({ host }: Spec): boolean {
 function readAdmission({ status }: Immutable<Ingress>): Admission {
   const entries = status?.loadBalancer?.ingress ?? []
   const addresses = leafAddresses(entries)
-  if (addresses.length > 0) return { isAdmitted: true, addresses: sortAddresses(addresses), message: '' }
+  if (addresses.length > 0) return { isAdmitted: true, addresses: uniqueAddresses(addresses), message: '' }
   return { isAdmitted: false, addresses: [], message: 'status.loadBalancer.ingress has no usable address yet' }
 }
 

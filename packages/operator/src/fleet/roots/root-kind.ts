@@ -94,7 +94,7 @@ export function leafAddresses(entries: readonly AddressEntry[]): LeafAddress[] {
 }
 
 /** Sorted, so that the order in which a member reports addresses causes no writes. */
-export function sortAddresses(addresses: readonly LeafAddress[]): LeafAddress[] {
+export function uniqueAddresses(addresses: readonly LeafAddress[]): LeafAddress[] {
   const unique = new Map(addresses.map((address) => [`${address.type} ${address.value}`, address]))
   return [...unique.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, address]) => address)
 }

@@ -12,7 +12,7 @@ import {
   type RenderFacts,
   type Rendered,
   type RootKind,
-  sortAddresses,
+  uniqueAddresses,
   type Spec,
   uniqueSorted,
 } from './root-kind.ts'
@@ -83,5 +83,5 @@ function readAdmission({ status }: Immutable<Route>, { routerName }: AdmissionFa
   const addresses = leafAddresses(admitted.map(({ routerCanonicalHostname: hostname }) => ({ hostname })))
   if (addresses.length === 0)
     return { isAdmitted: false, addresses: [], message: 'the router reports no routerCanonicalHostname' }
-  return { isAdmitted: true, addresses: sortAddresses(addresses), message: '' }
+  return { isAdmitted: true, addresses: uniqueAddresses(addresses), message: '' }
 }

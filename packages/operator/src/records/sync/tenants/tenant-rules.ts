@@ -3,7 +3,7 @@
  * only where the configuration trusts the namespace. Anyone who can write a DNSEndpoint can write its annotations, so an
  * annotation alone proves nothing. Pure.
  */
-import { findGrantFault, type Grants } from '@seamark/dialects'
+import { type Grants, type NameRule, nameRule } from '@seamark/dialects'
 import { keyOf } from '@seamark/kube/object'
 import type { DNSLoadBalancer } from '../../../api/dns-load-balancer.ts'
 import { claimText } from '../../../rrset/external-dns-registry.ts'
@@ -11,8 +11,7 @@ import type { RecordsConfig } from '../../config.ts'
 import type { EndpointLimits } from './tenant-limits.ts'
 
 export interface TenantRules {
-  /** Undefined when the namespace may use the name, else why not. */
-  findNameFault(namespace: string, name: string): string | undefined
+  readonly findNameFault: NameRule
   /** How many endpoints are served. */
   readonly limits: EndpointLimits
   /** Namespaces without limits. */
@@ -44,8 +43,7 @@ export function tenantRules(
   return {
     limits: { perObject: maxPerObject, perNamespace: maxPerNamespace },
     unlimited: new Set([managerNamespace]),
-    findNameFault: (namespace, name) =>
-      namespace === managerNamespace ? undefined : findGrantFault(grants, namespace, name),
+    findNameFault: nameRule(grants, managerNamespace),
     isTrusted: (namespace) => trusted.has(namespace) || trusted.has('*'),
     ...(dnslbIdentity !== '' && { adoptedByLoadBalancers: claimText({ owner: dnslbIdentity, program: 'dnslb' }) }),
   }
