@@ -112,8 +112,9 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
   },
   'packages/cli/src': {
     layers: [
-      'command.ts failure.ts output-form.ts version.ts',
-      'manifest-files.ts flags',
+      'command.ts output-form.ts request-resource.ts verb-examples.ts version.ts',
+      'command-log.ts failure.ts fault.ts manifest-files.ts prepare.ts',
+      'flags',
       // The table of verbs loads a command when it is run, and the completion reads the table.
       { together: 'commands verbs.ts' },
       'main.ts',

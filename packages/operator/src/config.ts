@@ -256,6 +256,8 @@ function readDocument(file: string | undefined): Tree | string {
   try {
     document = parse(file, { maxAliasCount: 0 })
   } catch (error) {
+    if (error instanceof ReferenceError)
+      return 'configuration: aliases (*name) are not accepted; write their values out'
     // The lines after the first repeat the text, which may have a password.
     return `configuration: ${(error instanceof Error ? error.message : String(error)).split('\n', 1)[0]?.replace(/:$/, '')}`
   }

@@ -78,6 +78,7 @@ describe('help', () => {
       'Settings of records:',
       'Settings of wildcard:',
       'Settings of the DNS server:',
+      'Example:',
     ])
     expect(stdout).toMatch(/--publish-prune \[true\|false\]\n +delete a generated object[^[]*\[SEAMARK_PUBLISH_PRUNE\]/)
     expect(stdout).not.toMatch(/\n {2}--\S+ ?\S*\n {8}\[/)
