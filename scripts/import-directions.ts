@@ -86,7 +86,7 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
   'packages/gateway/src/proxy': { layers: ['request', 'listen upstream', 'handler.ts', 'proxy.ts'] },
   'packages/operator/src': {
     layers: [
-      'reasons.ts duration.ts',
+      'reasons.ts duration.ts expected-status.ts',
       'finding.ts metrics.ts',
       'api authority clusters rrset health',
       'hosts',
@@ -101,11 +101,11 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
     ],
     only: {
       authority: '',
-      health: '',
+      health: 'expected-status.ts',
       rrset: 'reasons.ts',
       providers: 'api rrset',
       hosts: 'api',
-      balance: 'reasons.ts api authority hosts rrset health providers process safety',
+      balance: 'reasons.ts expected-status.ts api authority hosts rrset health providers process safety',
     },
     // Load balancers whose records go to a DNS provider are written by the engine of records.
     exceptions: [['balance/provider', 'records']],
