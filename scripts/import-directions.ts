@@ -96,6 +96,7 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
       'publish wildcard fleet records',
       'balance',
       'dnslb explain',
+      'config-gaps.ts',
       'config.ts',
       'app',
     ],
