@@ -86,7 +86,7 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
   'packages/gateway/src/proxy': { layers: ['request', 'listen upstream', 'handler.ts', 'proxy.ts'] },
   'packages/operator/src': {
     layers: [
-      'reasons.ts duration.ts',
+      'reasons.ts duration.ts expected-status.ts',
       'finding.ts metrics.ts',
       'api authority clusters rrset health',
       'hosts',
@@ -96,24 +96,26 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
       'publish wildcard fleet records',
       'balance',
       'dnslb explain',
+      'config-gaps.ts',
       'config.ts',
       'app',
     ],
     only: {
       authority: '',
-      health: '',
+      health: 'expected-status.ts',
       rrset: 'reasons.ts',
       providers: 'api rrset',
       hosts: 'api',
-      balance: 'reasons.ts api authority hosts rrset health providers process safety',
+      balance: 'reasons.ts expected-status.ts api authority hosts rrset health providers process safety',
     },
     // Load balancers whose records go to a DNS provider are written by the engine of records.
     exceptions: [['balance/provider', 'records']],
   },
   'packages/cli/src': {
     layers: [
-      'command.ts failure.ts output-form.ts version.ts',
-      'manifest-files.ts flags',
+      'command.ts output-form.ts request-resource.ts verb-examples.ts version.ts',
+      'command-log.ts failure.ts fault.ts manifest-files.ts prepare.ts',
+      'flags',
       // The table of verbs loads a command when it is run, and the completion reads the table.
       { together: 'commands verbs.ts' },
       'main.ts',

@@ -35,7 +35,15 @@ beforeAll(async () => {
   const kubeconfig = join(folder, 'kubeconfig')
   writeFileSync(kubeconfig, environment.hub.kubeconfig)
   const addresses = ['--metrics-address', '127.0.0.1:0', '--probes-address', '127.0.0.1:0']
-  const flags = ['--mode', 'enforce', '--fleet-enabled', '--fleet-verify-dns=false', '--allow-loopback', ...addresses]
+  const flags = [
+    '--mode',
+    'enforce',
+    '--fleet-enabled',
+    '--fleet-answered-elsewhere',
+    '--fleet-verify-dns=false',
+    '--allow-loopback',
+    ...addresses,
+  ]
   manager = startLimited('bin/seamark', ['run', '--kubeconfig', kubeconfig, '-n', 'manager', ...flags], HEAP_MIB)
   manager.child.stdout?.on('data', (chunk) => (log += String(chunk)))
 }, 90_000)

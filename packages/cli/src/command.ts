@@ -25,7 +25,10 @@ export interface Io {
 
 export type Build = (io: Io) => Command
 
-/** An expected failure: main prints `error: message` on stderr, without a stack, and exits with `code`. */
+/**
+ * A failure that only the command can explain: main prints `error: message` on stderr and exits with `code`. Errors of other
+ * packages and of the operating system pass as they are, or as `cause`: fault.ts knows what to do about each.
+ */
 export class CommandError extends Error {
   readonly code: ExitCode
   constructor(message: string, code: ExitCode = EXIT.error, options?: ErrorOptions) {

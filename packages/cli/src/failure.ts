@@ -3,27 +3,37 @@
  * unless stderr is a terminal, so that a log collector parses the last line of a crashed pod like every other.
  */
 import type { Command } from 'commander'
+import type { Io } from './command.ts'
 
-export type FailureWriter = (message: string) => void
+/** `stacks` only with `--debug`. */
+export type FailureWriter = (message: string, stacks?: string) => void
 
 export async function failureWriter(
-  verb: { name: string; isLogged?: boolean },
+  verb: { name: string; isLogged: boolean },
   stderr: NodeJS.WritableStream,
 ): Promise<FailureWriter> {
   const isTerminal = (stderr as { isTTY?: boolean }).isTTY === true
-  if (verb.isLogged !== true || isTerminal)
-    return (message) => void stderr.write(`error: ${message.replaceAll('\n', '\n  ')}\n`)
+  if (!verb.isLogged || isTerminal)
+    return (message, stacks) => {
+      const text = stacks === undefined ? message : `${message}\n${stacks}`
+      stderr.write(`error: ${text.replaceAll('\n', '\n  ')}\n`)
+    }
   const { createLogger } = await import('@seamark/kube')
   const log = createLogger({ level: 'error', destination: stderr })
-  return (error) => log.fatal({ command: verb.name, error }, 'command failed')
+  return (error, stacks) =>
+    log.fatal({ command: verb.name, error, ...(stacks !== undefined && { stacks }) }, 'command failed')
 }
 
 /** Exits by exception, and output and errors through our writers, for the command and every subcommand. */
-export function redirectOutput(command: Command, stdout: NodeJS.WritableStream, fail: FailureWriter): void {
+export function redirectOutput(
+  command: Command,
+  { stdout, stderr }: Pick<Io, 'stdout' | 'stderr'>,
+  fail: FailureWriter,
+): void {
   command.exitOverride().configureOutput({
     writeOut: (text) => void stdout.write(text),
     // Help that commander prints because something is missing.
-    writeErr: (text) => void process.stderr.write(text),
+    writeErr: (text) => void stderr.write(text),
     outputError: (text) =>
       fail(
         text
@@ -32,5 +42,5 @@ export function redirectOutput(command: Command, stdout: NodeJS.WritableStream, 
           .replaceAll('\n', ' '),
       ),
   })
-  for (const subcommand of command.commands) redirectOutput(subcommand, stdout, fail)
+  for (const subcommand of command.commands) redirectOutput(subcommand, { stdout, stderr }, fail)
 }

@@ -4,7 +4,7 @@
  */
 import { setMaxListeners } from 'node:events'
 import { Command, CommanderError } from 'commander'
-import { CommandError, EXIT, type ExitCode, type Io } from './command.ts'
+import { EXIT, type ExitCode, type Io } from './command.ts'
 import { VERBS, type Verb, findVerb } from './verbs.ts'
 
 /** SIGINT and SIGTERM abort `signal`; a second one ends the process at once. */
@@ -76,39 +76,60 @@ function unknownVerb(argv: readonly string[]): string {
 }
 
 async function runVerb(verb: Verb, rest: string[], io: Io): Promise<ExitCode | undefined> {
-  const [{ failureWriter, redirectOutput }, { build }] = await Promise.all([import('./failure.ts'), verb.load()])
-  const fail = await failureWriter(verb, io.stderr)
-  const onCrash = (error: unknown): never => {
-    fail(error instanceof Error ? (error.stack ?? error.message) : String(error))
-    process.exit(EXIT.error)
+  const [{ failureWriter, redirectOutput }, { build }, { prepare }] = await Promise.all([
+    import('./failure.ts'),
+    verb.load(),
+    import('./prepare.ts'),
+  ])
+  const command = prepare(build(io), verb.name)
+  const isLogged = verb.isLogged === true && !command.commands.some((each) => each.name() === rest[0])
+  const fail = await failureWriter({ name: verb.name, isLogged }, io.stderr)
+  redirectOutput(command, io, fail)
+  const isDebug = rest.includes('--debug')
+  const end = async (error: unknown): Promise<ExitCode> => {
+    const { describeFault, stacksOf } = await import('./fault.ts')
+    const { says, code } = describeFault(error)
+    fail(says, isDebug ? stacksOf(error) : undefined)
+    return code
   }
-  if (verb.isLogged === true) process.on('uncaughtException', onCrash)
-  const command = build(io).name(`seamark ${verb.name}`)
-  redirectOutput(command, io.stdout, fail)
+  const crash = async (error: unknown): Promise<never> => process.exit(await end(error))
+  const onCrash = (error: unknown): void => void crash(error)
+  if (isLogged) process.on('uncaughtException', onCrash)
+  // Node ends a process that only waits, and what waits for a server that does not answer has unreferenced timers.
+  const alive = setInterval(() => undefined, 60_000)
   try {
     await command.parseAsync(rest, { from: 'user' })
     return undefined
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
-    if (error instanceof CommandError) {
-      fail(error.message)
-      return error.code
-    }
-    fail(error instanceof Error ? (error.stack ?? error.message) : String(error))
-    return EXIT.error
+    if (io.signal.aborted && isAborted(error)) return EXIT.ok
+    return await end(error)
+  } finally {
+    clearInterval(alive)
+    process.off('uncaughtException', onCrash)
   }
 }
 
+/** A request that ended because the user interrupted the command. */
+function isAborted(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  return error.name === 'AbortError' || (error as { code?: unknown }).code === 'ABORTED' || isAborted(error.cause)
+}
+
 export async function main(argv: string[]): Promise<ExitCode> {
-  let code: ExitCode = EXIT.ok
-  const io: Io = {
+  return runSeamark(argv, {
     stdout: process.stdout,
     stderr: process.stderr,
     env: process.env,
     signal: untilSignalled(),
     outputClosed: untilOutputClosed(),
-    exit: (exitCode) => (code = exitCode),
-  }
+  })
+}
+
+/** The whole command line, with output, environment and signal of the caller. */
+export async function runSeamark(argv: readonly string[], outside: Omit<Io, 'exit'>): Promise<ExitCode> {
+  let code: ExitCode = EXIT.ok
+  const io: Io = { ...outside, exit: (exitCode) => (code = exitCode) }
   const first = argv[0]
   const isHelp = first === 'help'
   if (first === undefined || first === '--help' || first === '-h' || (isHelp && argv[1] === undefined)) {

@@ -18,18 +18,36 @@ export class KubeError extends Error {
   }
 }
 
+interface ApiErrorOrigin {
+  readonly retryAfterMs?: number | undefined
+  readonly request?: string
+  readonly host?: string
+}
+
 /** The server responded with an error. */
 export class ApiError extends KubeError {
   readonly status: Status
   readonly httpStatus: number
   /** From `Retry-After`, or from the Status. */
   readonly retryAfterMs: number | undefined
+  /** The request that failed, as `GET /api/v1/nodes`; empty when it is not known. */
+  readonly request: string
+  /** `HOST:PORT` of the server that answered; empty when it is not known. */
+  readonly host: string
 
-  constructor(code: string, message: string, httpStatus: number, status: Status, retryAfterMs?: number) {
+  constructor(
+    code: string,
+    message: string,
+    httpStatus: number,
+    status: Status,
+    { retryAfterMs, request = '', host = '' }: ApiErrorOrigin = {},
+  ) {
     super(code, message)
     this.httpStatus = httpStatus
     this.status = status
     this.retryAfterMs = retryAfterMs
+    this.request = request
+    this.host = host
   }
 }
 
@@ -61,7 +79,7 @@ type ApiErrorClass = new (
   message: string,
   http: number,
   status: Status,
-  retryAfterMs?: number,
+  origin?: ApiErrorOrigin,
 ) => ApiError
 
 /** Takes precedence over the status: 409 and 500 each have several reasons. */
@@ -93,14 +111,23 @@ const REASON = /^[A-Za-z][A-Za-z0-9]{0,63}$/
 const MAX_MESSAGE_LENGTH = 1_024
 
 /** `what` is the request, e.g. `GET /api/v1/nodes`. */
-export function apiError(what: string, httpStatus: number, status: Status, retryAfterMs?: number): ApiError {
+export function apiError(
+  what: string,
+  httpStatus: number,
+  status: Status,
+  { retryAfterMs, host }: Pick<ApiErrorOrigin, 'retryAfterMs' | 'host'> = {},
+): ApiError {
   const { reason } = status
   const [fallbackCode, fallbackType] = BY_STATUS.get(httpStatus) ?? [`Http${httpStatus}`, ApiError]
   const type = (reason === undefined ? undefined : BY_REASON.get(reason)) ?? fallbackType
   const code = reason === undefined || !REASON.test(reason) || reason === 'Unknown' ? fallbackCode : reason
   const text = typeof status.message === 'string' ? cleanText(status.message, MAX_MESSAGE_LENGTH) : undefined
   const message = `${what}: ${httpStatus} ${code}: ${text ?? 'no message from the server'}`
-  return new type(code, message, httpStatus, status, retryAfterMs)
+  return new type(code, message, httpStatus, status, {
+    retryAfterMs,
+    request: what,
+    ...(host !== undefined && { host }),
+  })
 }
 
 export type TransportCode =

@@ -19,11 +19,12 @@ import { PublishConfig } from './publish/config.ts'
 import { RecordsConfig } from './records/config.ts'
 import { SafetyConfig } from './safety/config.ts'
 import { DnsConfig } from './serve/config.ts'
+import { findGaps } from './config-gaps.ts'
 import { WildcardConfig } from './wildcard/config.ts'
 
 export const CONFIG_API_VERSION = 'config.seamark.io/v1alpha1'
 
-export const ManagerConfiguration = z.strictObject({
+const Sections = z.strictObject({
   apiVersion: z.literal(CONFIG_API_VERSION).default(CONFIG_API_VERSION),
   kind: z.literal('ManagerConfiguration').default('ManagerConfiguration'),
   /** The annotation seamark.io/pause does the same to a running manager. */
@@ -98,6 +99,10 @@ export const ManagerConfiguration = z.strictObject({
   safety: SafetyConfig.prefault({}),
   wildcard: WildcardConfig.prefault({}),
   dns: DnsConfig.prefault({}),
+})
+
+export const ManagerConfiguration = Sections.superRefine((config, context) => {
+  for (const { path, message } of findGaps(config)) context.addIssue({ code: 'custom', path: [...path], message })
 })
 
 export type ManagerConfiguration = z.output<typeof ManagerConfiguration>
@@ -256,6 +261,8 @@ function readDocument(file: string | undefined): Tree | string {
   try {
     document = parse(file, { maxAliasCount: 0 })
   } catch (error) {
+    if (error instanceof ReferenceError)
+      return 'configuration: aliases (*name) are not accepted; write their values out'
     // The lines after the first repeat the text, which may have a password.
     return `configuration: ${(error instanceof Error ? error.message : String(error)).split('\n', 1)[0]?.replace(/:$/, '')}`
   }

@@ -78,6 +78,7 @@ describe('help', () => {
       'Settings of records:',
       'Settings of wildcard:',
       'Settings of the DNS server:',
+      'Example:',
     ])
     expect(stdout).toMatch(/--publish-prune \[true\|false\]\n +delete a generated object[^[]*\[SEAMARK_PUBLISH_PRUNE\]/)
     expect(stdout).not.toMatch(/\n {2}--\S+ ?\S*\n {8}\[/)
@@ -119,6 +120,9 @@ describe('wrong usage', () => {
     ['run --mode maybe', 'mode'],
     ['run --confg x', "unknown option '--confg' (Did you mean --config?)"],
     ['run', 'name it with --namespace'],
+    ['run -n x --dns-listen :0', 'add dns.zones'],
+    ['run -n x --fleet-enabled', 'add balance.enabled: true'],
+    ['run -n x --fleet-enabled --balance-enabled', 'add dns.listen and dns.zones'],
     ['version --nosuch', "unknown option '--nosuch'"],
   ]
   it.each(cases)('seamark %s exits with 5', (argv, says) => {

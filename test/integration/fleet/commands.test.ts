@@ -85,6 +85,12 @@ describe('the commands of the fleet', () => {
       expect(tree).toContain('shop.example.com  claimed by Ingress shop/shop')
       expect(tree).toContain('eu1 (ClusterReady)  Active Serving')
       expect(tree).toContain('192.0.2.1  answered')
+      const asJson = await seamark('tree', 'shop.example.com', '-o', 'json', ...hub)
+      expect(JSON.parse(asJson.stdout)).toMatchObject({
+        host: 'shop.example.com',
+        owner: 'Ingress shop/shop',
+        roots: [{ root: 'Ingress shop/shop', leaves: [{ cluster: 'eu1', phase: 'Active' }, { cluster: 'us1' }] }],
+      })
       const explained = (await seamark('explain', 'shop.example.com', ...hub)).stdout
       expect(explained).toContain('(GlobalIngressPolicy shop/shop)')
       expect(explained).toMatch(/placement +✔ on 2 of 2 clusters/)

@@ -101,6 +101,14 @@ it('one list, and one command for each of them', async () => {
   expect(list.stdout).toContain('  delete web/a DNSEndpoint, held since 1970-01-01T00:00:01.000Z')
   expect(list.stdout).toContain(`f-0123456789ab  1 changes  GuardTripped: ${WHY}`)
   expect(list.stdout).toContain('  delete eu1/shop/leaf Ingress, held since')
+  const asJson = await runCommand(['approve', '-o', 'json', ...flags])
+  const { held } = JSON.parse(asJson.stdout) as { held: { id: string; command: string; changes: unknown[] }[] }
+  expect(held.map(({ id, command, changes }) => [id, command, changes.length])).toEqual(
+    expect.arrayContaining([
+      ['0123456789ab', 'seamark approve 0123456789ab', 1],
+      ['p-0123456789ab', 'seamark approve p-0123456789ab', 2],
+    ]),
+  )
   const ids = ['p-0123456789ab', '0123456789ab', 'f-0123456789ab']
   expect(await runCommand(['approve', ...ids, ...flags])).toEqual({
     code: 0,

@@ -1,6 +1,6 @@
 /** Runs one verb of the command line in this process, with its own output, environment and exit code. */
 import { Writable } from 'node:stream'
-import { CommandError, type ExitCode, findVerb, type Io, VERBS } from '@seamark/cli/testing'
+import { describeFault, type ExitCode, findVerb, type Io, VERBS } from '@seamark/cli/testing'
 import { CommanderError } from 'commander'
 
 export interface Ran {
@@ -45,10 +45,11 @@ export async function runCommand(
         .configureOutput({ writeOut: (text) => out.stream.write(text), writeErr: (text) => err.stream.write(text) })
     await command.parseAsync(found.rest, { from: 'user' })
   } catch (error) {
-    if (error instanceof CommanderError) code = 5
-    else if (error instanceof CommandError) code = error.code
-    else throw error
-    err.stream.write(`${error.message}\n`)
+    const { says, code: failed } =
+      error instanceof CommanderError ? ({ says: error.message, code: 5 } as const) : describeFault(error)
+    if (says.startsWith('unexpected: ')) throw error
+    code = failed
+    err.stream.write(`${says}\n`)
   }
   return { code, stdout: out.text(), stderr: err.text() }
 }

@@ -1,7 +1,7 @@
 /** `seamark cleanup`: removes our finalizers, and on request the generated objects, before publish is uninstalled. */
 import { cleanUp } from '@seamark/operator'
 import { Command } from 'commander'
-import type { Io } from '../command.ts'
+import { CommandError, EXIT, type Io } from '../command.ts'
 import { addKubeFlags, type KubeFlags, openCluster } from '../flags/kube-flags.ts'
 
 interface Flags extends KubeFlags {
@@ -26,6 +26,13 @@ export function build(io: Io): Command {
         io.stdout.write(
           `${report.finalizers} finalizers, ${report.children} children ${dryRun ? 'would be removed' : 'removed'}\n`,
         )
+        const [first] = report.unread
+        if (first !== undefined)
+          throw new CommandError(
+            `not everything was looked at, ${report.unread.map(({ kind }) => kind).join(', ')} cannot be read: ${first.error.message}`,
+            EXIT.error,
+            { cause: first.error },
+          )
       } finally {
         await cluster.close()
       }

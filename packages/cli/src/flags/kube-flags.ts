@@ -1,8 +1,7 @@
 /** kubectl's flags for the cluster to talk to, the same on every command. */
 import { type Cluster, connect, type ConnectOptions, loadConfig } from '@seamark/kube'
-import { messageOf } from '@seamark/kube'
 import type { Command } from 'commander'
-import { CommandError, type Io } from '../command.ts'
+import type { Io } from '../command.ts'
 
 export interface KubeFlags {
   kubeconfig?: string
@@ -16,16 +15,12 @@ export function addKubeFlags(command: Command): Command {
 }
 
 export async function openCluster(io: Io, flags: KubeFlags, options: ConnectOptions = {}): Promise<Cluster> {
-  try {
-    const config = await loadConfig({
-      env: io.env,
-      ...(flags.kubeconfig !== undefined && { path: flags.kubeconfig }),
-      ...(flags.context !== undefined && { context: flags.context }),
-    })
-    return connect(config, options)
-  } catch (error) {
-    throw new CommandError(messageOf(error), 1, { cause: error })
-  }
+  const config = await loadConfig({
+    env: io.env,
+    ...(flags.kubeconfig !== undefined && { path: flags.kubeconfig }),
+    ...(flags.context !== undefined && { context: flags.context }),
+  })
+  return connect(config, options)
 }
 
 /** The namespace of the manager itself: a flag, the pod's own namespace, else undefined. */

@@ -2,10 +2,10 @@
  * The manager's settings as flags of a command, and the configuration they give together with the file and the environment.
  * One flag per setting, grouped by capability in the help of `seamark run` and `seamark config view`.
  */
-import { readFile } from 'node:fs/promises'
 import { type ConfigResult, listSettings, loadConfig, type LoadedConfig, type Setting } from '@seamark/operator'
 import type { Command, Help } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
+import { readText } from '../manifest-files.ts'
 
 export interface ConfigFlags {
   config?: string
@@ -75,10 +75,13 @@ function shownDefault(value: unknown): string {
 /** Throws CommandError with one line per fault. */
 export async function readConfig(io: Io, flags: ConfigFlags & Record<string, unknown>): Promise<LoadedConfig> {
   const path = configPath(io, flags)
-  const file = path === undefined ? undefined : await readFile(path, 'utf8').catch((error: Error) => error)
-  if (file instanceof Error) throw new CommandError(`cannot read the configuration: ${file.message}`)
+  const file = path === undefined ? undefined : await readText(path)
   const result = parseConfig(io, flags, file)
-  if (!result.ok) throw new CommandError(result.faults.join('\n'), EXIT.usage)
+  if (!result.ok)
+    throw new CommandError(
+      result.faults.map((fault) => fault.replace(/^configuration: /, `${path ?? 'configuration'}: `)).join('\n'),
+      EXIT.usage,
+    )
   return result
 }
 

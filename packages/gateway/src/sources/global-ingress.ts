@@ -32,6 +32,7 @@ export interface GlobalIngress extends Obj {
       path?: string
       host?: string
       statusCodes?: number[]
+      expectedStatus?: string[]
       intervalSeconds?: number
       timeoutSeconds?: number
       rise?: number
@@ -192,8 +193,23 @@ function healthCheckOf({ spec }: Immutable<GlobalIngress>, host: string): Health
     timeoutMs: (health.timeoutSeconds ?? 5) * 1_000,
     unhealthyThreshold: health.fall ?? 3,
     healthyThreshold: health.rise ?? 2,
-    expectedStatuses: (health.statusCodes ?? []).map((code) => ({ start: code, end: code + 1 })),
+    expectedStatuses: expectedStatusesOf(health),
   }
+}
+
+/** `"200-299"` has both of its ends; ranges of Envoy are without their end. */
+function expectedStatusesOf({
+  statusCodes = [],
+  expectedStatus = [],
+}: {
+  readonly statusCodes?: readonly number[]
+  readonly expectedStatus?: readonly string[]
+}): HealthCheck['expectedStatuses'] {
+  const texts = [...statusCodes.map(String), ...expectedStatus]
+  return texts.map((text) => {
+    const [first = '', last = first] = text.split('-')
+    return { start: Number(first), end: Number(last) + 1 }
+  })
 }
 
 function addressesOf(

@@ -184,10 +184,10 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
       const response = await attempts({ lane: 'watch', ...request }, open, cancel)
       if (response.status === 200) return response
       const body = await readBody(response, MAX_ERROR_BYTES)
-      throw errorOf(request, { status: response.status, headers: response.headers, body }, sent)
+      throw errorOf(request, { status: response.status, headers: response.headers, body }, sent, host)
     },
-    errorOf: (request, response) => errorOf(request, response, sent),
-    frameError: (what, status) => apiError(what, status.code ?? 500, sent.json(status)),
+    errorOf: (request, response) => errorOf(request, response, sent, host),
+    frameError: (what, status) => apiError(what, status.code ?? 500, sent.json(status), { host }),
     credentials: sent,
     close: async () => transport.close(),
   }
@@ -228,6 +228,7 @@ export function errorOf(
   request: Pick<RestRequest, 'method' | 'path'>,
   response: RawResponse,
   sent = new CredentialFilter(),
+  host = '',
 ): ApiError {
   let status: Status | undefined
   try {
@@ -239,5 +240,5 @@ export function errorOf(
   status ??= { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: response.status }
   // A Status may contain 0 for no wait.
   const waitMs = retryAfterMs(response) ?? (requestedWaitMs(status.details?.retryAfterSeconds) || undefined)
-  return apiError(`${request.method} ${request.path}`, response.status, status, waitMs)
+  return apiError(`${request.method} ${request.path}`, response.status, status, { retryAfterMs: waitMs, host })
 }

@@ -7,6 +7,7 @@
  */
 import { conditionsSchema, defineKind, type ObjectOf } from '@seamark/kube/crd'
 import { z } from 'zod'
+import { expectedStatus } from '../expected-status.ts'
 
 /** As metav1.Duration is written: `45s`, `1h30m`. */
 const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/
@@ -20,6 +21,9 @@ export const HealthCheck = z.object({
   host: z.string().max(253).optional().describe('Host header. Default: the DNS name.'),
   sni: z.string().max(253).optional().describe('TLS server name. Default: the Host header.'),
   statusCodes: z.array(z.int().min(100).max(599)).min(1).max(20).optional().describe('Default: spec.statusCode.'),
+  expectedStatus: expectedStatus
+    .optional()
+    .describe('Expected statuses: "200", or a range such as "200-299". Overrides statusCodes and statusCode.'),
   bodyContains: z.string().min(1).max(1024).optional().describe('Text that the body must contain.'),
   headers: z.record(z.string().regex(/^[A-Za-z0-9-]{1,64}$/), z.string().max(1024)).optional(),
   verifyTLS: z.boolean().optional().describe('Whether the certificate is verified. Default false.'),

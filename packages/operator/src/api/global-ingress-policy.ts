@@ -5,6 +5,7 @@
 import { conditionsSchema, defineKind, type ObjectOf } from '@seamark/kube/crd'
 import { z } from 'zod'
 import { FLEET_GROUP, FLEET_VERSION } from './cluster.ts'
+import { expectedStatus } from '../expected-status.ts'
 
 export const STRATEGIES = ['roundRobin', 'weighted', 'failover', 'geo'] as const
 
@@ -56,11 +57,9 @@ const Health = z.object({
   port: z.int().min(1).max(65_535).optional().describe('Default 80, or 443 for HTTPS.'),
   path: z.string().max(2048).default('/'),
   host: z.string().max(253).optional().describe('Host header; required for wildcard hosts. Default: the host.'),
-  expectedStatus: z
-    .array(z.string().regex(/^[1-5][0-9]{2}$/))
-    .min(1)
-    .max(20)
-    .default(['200']),
+  expectedStatus: expectedStatus
+    .default(['200'])
+    .describe('HTTP statuses that are healthy: "200", or a range such as "200-299". Default 200.'),
   intervalSeconds: z.int().min(1).max(3600).default(5),
   timeoutSeconds: z.int().min(1).max(60).default(2),
   fall: z.int().min(1).max(10).default(3),

@@ -39,6 +39,7 @@ const GlobalIngressSpec = z.object({
       path: z.string().optional(),
       host: z.string().optional(),
       statusCodes: z.array(z.int()).optional(),
+      expectedStatus: z.array(z.string()).optional().describe('Instead of statusCodes, when there is a range.'),
       intervalSeconds: z.int().optional(),
       timeoutSeconds: z.int().optional(),
       rise: z.int().optional(),

@@ -421,7 +421,7 @@ describe('the health check', () => {
       port: 443,
       path: '/ok',
       hostHeader: DNS_NAME,
-      expectedCodes: [200],
+      expectedCodes: [{ from: 200, to: 200 }],
       verifyTls: false,
       maxRedirects: 10,
     })
@@ -429,8 +429,17 @@ describe('the health check', () => {
 
   it('takes an empty path as /, statusCode 0 as 200, and has a timeout', () => {
     const { request, policy } = probeOf(balancer({ healthPath: '', statusCode: 0 }), DNS_NAME, '192.0.2.1', 'a')
-    expect(request).toMatchObject({ path: '/', expectedCodes: [200] })
+    expect(request).toMatchObject({ path: '/', expectedCodes: [{ from: 200, to: 200 }] })
     expect(policy).toMatchObject({ intervalMs: 5_000, timeoutMs: 2_000, rise: 2, fall: 3 })
+  })
+
+  it('expects ranges of statuses, which override statusCodes and statusCode', () => {
+    const healthCheck = { expectedStatus: ['200-299', '301'], statusCodes: [500] }
+    const { request } = probeOf(balancer({ statusCode: 404, healthCheck }), DNS_NAME, '192.0.2.1', 'a')
+    expect(request.expectedCodes).toEqual([
+      { from: 200, to: 299 },
+      { from: 301, to: 301 },
+    ])
   })
 
   it('has the settings of the load balancer', () => {
@@ -448,7 +457,7 @@ describe('the health check', () => {
       scheme: 'http',
       port: 8080,
       hostHeader: 'x.example.com',
-      expectedCodes: [204],
+      expectedCodes: [{ from: 204, to: 204 }],
       verifyTls: true,
     })
     expect(policy).toMatchObject({ intervalMs: 1_000, timeoutMs: 500, fall: 5 })

@@ -9,6 +9,7 @@ import type { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import { DNSLoadBalancerSpec } from '../api/dns-load-balancer.ts'
 import { canonicalName, isInvalid } from '../rrset/rrset.ts'
 import { PROFILES, type ProbePolicy, probeTarget, type ProbeTarget } from '../health/policy.ts'
+import { parseExpectedStatus, type StatusRange } from '../expected-status.ts'
 
 type OnAllUnhealthy = 'ServeLast' | 'ServeAll' | 'Remove'
 
@@ -111,7 +112,7 @@ export function probeOf(
   defaults: BalanceDefaults = BALANCE_DEFAULTS,
   addresses?: readonly string[],
 ): ProbeTarget {
-  const { healthPath, statusCode = 0, healthCheck = {} } = object.spec
+  const { healthPath, healthCheck = {} } = object.spec
   const path = healthPath === undefined || healthPath.startsWith('/') ? healthPath : `/${healthPath}`
   // A wildcard is probed as one of the names it covers.
   const name = dnsName.replace(/\.$/, '').replace(/^\*\./, 'wildcard.')
@@ -120,7 +121,7 @@ export function probeOf(
       host,
       ...(addresses !== undefined && { addresses }),
       hostHeader: healthCheck.host ?? name,
-      expectedCodes: healthCheck.statusCodes ?? [statusCode === 0 ? 200 : statusCode],
+      expectedCodes: expectedCodesOf(object.spec),
       ...(path !== undefined && { path }),
       ...(healthCheck.scheme !== undefined && { scheme: healthCheck.scheme }),
       ...(healthCheck.method !== undefined && { method: healthCheck.method }),
@@ -134,6 +135,12 @@ export function probeOf(
     policyOf(healthCheck, defaults),
     site,
   )
+}
+
+function expectedCodesOf({ statusCode = 0, healthCheck = {} }: Immutable<DNSLoadBalancer>['spec']): StatusRange[] {
+  const { expectedStatus, statusCodes = [statusCode === 0 ? 200 : statusCode] } = healthCheck
+  if (expectedStatus !== undefined) return parseExpectedStatus(expectedStatus)
+  return statusCodes.map((code) => ({ from: code, to: code }))
 }
 
 function redirectsOf(wanted: number | undefined, limit: number | undefined): { readonly maxRedirects?: number } {

@@ -3,7 +3,7 @@
  * manager's reports about the source, the provider's records where one is configured, and the answer of a DNS server.
  * A host without a publish source may be in a DNSEndpoint of the wildcard capability, or in one written manually.
  */
-import { type Cluster, Forbidden, messageOf, NotFound } from '@seamark/kube'
+import { type Cluster, Forbidden, messageOf, NotFound, NotSynced } from '@seamark/kube'
 import { type Kind, keyOf } from '@seamark/kube/object'
 import { Certificate } from '../api/certificate.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
@@ -102,14 +102,15 @@ async function decideHost(
   const publishers = watchPublishers(cluster, options)
   const decider = createSourceDecider(cluster.informers, options)
   const running = cluster.informers.start(AbortSignal.any([signal, stop.signal]))
+  const refusals: Refusal[] = []
   try {
-    const forbidden: Finding[] = []
     const sync = async (informer: (typeof watched)[number]): Promise<void> => {
-      const finding = await findForbidden(informer.kind, cluster, signal)
-      if (finding === undefined) await informer.synced(signal)
-      else forbidden.push(finding)
+      const found = await findForbidden(informer.kind, cluster, signal)
+      if (found === undefined) await informer.synced(signal)
+      else refusals.push(found)
     }
     await Promise.all([publishers.synced(signal), ...watched.map(sync)])
+    const forbidden = refusals.map(({ finding }) => finding)
     const naming = decider.sources.all().filter((source) => source.hosts.some((name) => normalizeHost(name) === host))
     const decided: HostDecision[] = []
     for (const source of naming) {
@@ -119,19 +120,30 @@ async function decideHost(
       decided.push({ ...found, held })
     }
     return { decided, forbidden }
+  } catch (error) {
+    // Nothing can be decided without a kind that may not be read: the refusal says which one.
+    throw error instanceof NotSynced && refusals[0] !== undefined ? refusals[0].error : error
   } finally {
     stop.abort()
     await running
   }
 }
 
+interface Refusal {
+  readonly finding: Finding
+  readonly error: Forbidden
+}
+
 /** A refused watch is retried without end; a plain read reports the refusal at once. */
-async function findForbidden(kind: Kind, { client }: Cluster, signal: AbortSignal): Promise<Finding | undefined> {
+async function findForbidden(kind: Kind, { client }: Cluster, signal: AbortSignal): Promise<Refusal | undefined> {
   try {
     await client.list(kind, { limit: 1, signal })
   } catch (error) {
     if (error instanceof Forbidden)
-      return warning('WatchForbidden', `${kind.kind} cannot be listed: ${messageOf(error)}`)
+      return {
+        finding: warning('WatchForbidden', `${kind.kind} cannot be listed: ${messageOf(error)}`),
+        error,
+      }
     if (!(error instanceof NotFound)) throw error
   }
   return undefined

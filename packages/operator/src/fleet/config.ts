@@ -24,6 +24,12 @@ export const FleetConfig = z.strictObject({
     .boolean()
     .default(true)
     .describe('write a DNSLoadBalancer for each host; off: only leaves and the merged status'),
+  answeredElsewhere: z
+    .boolean()
+    .default(false)
+    .describe(
+      'another process publishes the hosts: ExternalDNS the DNSEndpoints of balance, or another manager the DNSLoadBalancers; else the manager does not start without a zone or provider of its own',
+    ),
   verifyDns: z
     .boolean()
     .default(true)

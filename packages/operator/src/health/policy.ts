@@ -8,6 +8,7 @@
  * `intervalMs + fall · timeoutMs + (fall − 1) · edgeIntervalMs`. Jitter only ever shortens a delay, so it keeps the bound.
  */
 import { isIP } from 'node:net'
+import type { StatusRange } from '../expected-status.ts'
 
 /** Timing and thresholds. */
 export interface ProbePolicy {
@@ -42,7 +43,7 @@ export interface ProbeRequest {
   readonly sni?: string
   readonly headers: Readonly<Record<string, string>>
   /** Final status codes that pass. */
-  readonly expectedCodes: readonly number[]
+  readonly expectedCodes: readonly StatusRange[]
   /** Text that the first `maxBodyBytes` of the body must contain. Plain text: a tenant's regular expression could block the prober. */
   readonly bodyContains?: string
   readonly maxBodyBytes: number
@@ -84,7 +85,7 @@ export function probeRequest(settings: ProbeSettings): ProbeRequest {
     method: 'GET',
     port: DEFAULT_PORTS[scheme],
     headers: {},
-    expectedCodes: [200],
+    expectedCodes: [{ from: 200, to: 200 }],
     maxBodyBytes: DEFAULT_MAX_BODY_BYTES,
     maxRedirects: DEFAULT_MAX_REDIRECTS,
     verifyTls: false,
@@ -115,7 +116,7 @@ export function targetKey({ request, policy }: ProbeTarget): string {
     r.hostHeader ?? '',
     r.sni ?? '',
     headers,
-    [...r.expectedCodes].sort((a, b) => a - b),
+    r.expectedCodes.map(({ from, to }) => `${from}-${to}`).sort(),
     r.bodyContains ?? '',
     r.maxBodyBytes,
     r.maxRedirects,

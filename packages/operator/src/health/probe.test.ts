@@ -8,6 +8,7 @@ import { fakeClock } from '@seamark/kube/testing'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { systemConnect } from './connection.ts'
 import { probeRequest, type ProbeSettings } from './policy.ts'
+import { parseExpectedStatus } from '../expected-status.ts'
 import {
   CONNECTION_MAX_AGE_MS,
   CONNECTION_MIN_AGE_MS,
@@ -76,7 +77,7 @@ describe('an HTTP probe', () => {
       path: '/healthz?x=1',
       hostHeader: 'shop.example.com',
       headers: { 'X-Probe': 'yes' },
-      expectedCodes: [204],
+      expectedCodes: [{ from: 204, to: 204 }],
     }
     expect(await probe(settings)).toMatchObject({ code: 'Passed', detail: 'status 204' })
     expect(await probe({ ...settings, method: 'HEAD' })).toMatchObject({ code: 'Passed' })
@@ -89,6 +90,19 @@ describe('an HTTP probe', () => {
   it('fails on another status and says which', async () => {
     const port = await http((_, response) => response.writeHead(503).end('down'))
     expect(await probe({ port })).toMatchObject({ code: 'StatusUnexpected', detail: 'status 503, expected 200' })
+  })
+
+  it('passes on every status of a range, its ends included, and says the range on another', async () => {
+    let status = 200
+    const port = await http((_, response) => response.writeHead(status).end())
+    const expectedCodes = parseExpectedStatus(['200-299', '401'])
+    for (status of [200, 204, 299, 401])
+      expect(await probe({ port, expectedCodes })).toMatchObject({ code: 'Passed', detail: `status ${status}` })
+    for (status of [300, 400, 500])
+      expect(await probe({ port, expectedCodes })).toMatchObject({
+        code: 'StatusUnexpected',
+        detail: `status ${status}, expected 200-299 or 401`,
+      })
   })
 
   it('looks for text in the body', async () => {

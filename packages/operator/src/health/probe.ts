@@ -16,6 +16,7 @@ import { type Clock, Stop, type StopSignal } from '@seamark/kube'
 import { type ConnectionDeps, type ConnectionRequest, openConnection, type ProbePhase } from './connection.ts'
 import { hostOnly, type ProbeRequest, serverName } from './policy.ts'
 import { type ProbeCode, ProbeFailure } from './probe-failure.ts'
+import { isExpected, printExpectedStatus } from '../expected-status.ts'
 
 export interface ProbeResult {
   readonly code: ProbeCode
@@ -124,7 +125,7 @@ async function probeHttp(agent: ProbeAgent, clock: Clock, request: ProbeRequest,
     const response = await exchange(agent, request.method, hop, progress)
     const location = response.headers.location
     const status = response.statusCode ?? 0
-    if (isRedirect(status) && location !== undefined && !request.expectedCodes.includes(status)) {
+    if (isRedirect(status) && location !== undefined && !isExpected(request.expectedCodes, status)) {
       response.destroy()
       if (redirects >= request.maxRedirects) {
         throw new ProbeFailure('RedirectRefused', `more than ${request.maxRedirects} redirects`)
@@ -132,9 +133,10 @@ async function probeHttp(agent: ProbeAgent, clock: Clock, request: ProbeRequest,
       hop = nextHop(request, hop, location)
       continue
     }
-    if (!request.expectedCodes.includes(status)) {
+    if (!isExpected(request.expectedCodes, status)) {
       response.destroy()
-      throw new ProbeFailure('StatusUnexpected', `status ${status}, expected ${request.expectedCodes.join(' or ')}`)
+      const expected = printExpectedStatus(request.expectedCodes)
+      throw new ProbeFailure('StatusUnexpected', `status ${status}, expected ${expected}`)
     }
     if (request.bodyContains === undefined) discardBody(response, request.maxBodyBytes, clock)
     else await matchBody(response, request.bodyContains, request.maxBodyBytes, progress)

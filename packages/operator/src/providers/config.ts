@@ -2,6 +2,7 @@
  * Configuration of DNS providers: one schema for each type, discriminated by `type`. Part of the records section.
  * Secrets are referenced (environment variable, file, or key of a Secret), never written into the configuration.
  */
+import { TSIG_ALGORITHMS } from '@seamark/dns'
 import { z } from 'zod'
 
 /** Exactly one of them. */
@@ -26,7 +27,7 @@ const common = {
 }
 const tsigKey = z.strictObject({
   name: z.string(),
-  algorithm: z.string().default('hmac-sha256'),
+  algorithm: z.enum(TSIG_ALGORITHMS).default('hmac-sha256'),
   secretFrom: SecretRef,
 })
 

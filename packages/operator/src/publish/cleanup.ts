@@ -23,25 +23,36 @@ export interface CleanupOptions {
 export interface CleanupReport {
   readonly finalizers: number
   readonly children: number
+  /** Kinds that may not be listed: whether they have objects of ours is not known. */
+  readonly unread: readonly { readonly kind: string; readonly error: Forbidden }[]
 }
 
 export async function cleanUp(client: Client, options: CleanupOptions): Promise<CleanupReport> {
+  const unread = new Map<string, Forbidden>()
+  const list = <T extends Obj>(kind: Kind<T>) => listAll(client, kind, options.signal, unread)
   let children = 0
   // Children first: the finalizers of their owners are the only reference to children in other namespaces.
   if (options.children)
-    for (const kind of childKinds({ children: CHILD_KINDS })) children += await removeChildren(client, kind, options)
+    for (const kind of childKinds({ children: CHILD_KINDS }))
+      children += await removeChildren({ client, list }, kind, options)
   let finalizers = 0
-  for (const kind of SOURCE_KINDS) finalizers += await removeFinalizers(client, sourceKindToken(kind), options)
-  return { finalizers, children }
+  for (const kind of SOURCE_KINDS)
+    finalizers += await removeFinalizers({ client, list }, sourceKindToken(kind), options)
+  return { finalizers, children, unread: [...unread].map(([kind, error]) => ({ kind, error })) }
+}
+
+interface Access {
+  readonly client: Client
+  readonly list: <T extends Obj>(kind: Kind<T>) => AsyncGenerator<T>
 }
 
 async function removeFinalizers(
-  client: Client,
+  { client, list }: Access,
   kind: Kind,
-  { dryRun, signal, onStep }: CleanupOptions,
+  { dryRun, onStep }: CleanupOptions,
 ): Promise<number> {
   let count = 0
-  for await (const object of listAll(client, kind, signal)) {
+  for await (const object of list(kind)) {
     if (object.metadata.finalizers?.includes(FINALIZER) !== true) continue
     onStep(`finalizer of ${kind.kind} ${keyOf(object)}`)
     if (!dryRun) await removeFinalizer(client, kind, object as Immutable<Obj>, FINALIZER)
@@ -51,12 +62,12 @@ async function removeFinalizers(
 }
 
 async function removeChildren<T extends Obj>(
-  client: Client,
+  { client, list }: Access,
   kind: Kind<T>,
   { dryRun, signal, onStep }: CleanupOptions,
 ): Promise<number> {
   let count = 0
-  for await (const object of listAll(client, kind, signal)) {
+  for await (const object of list(kind)) {
     const isOurs =
       object.metadata.managedFields?.some((entry) => entry.manager === FIELD_MANAGER && entry.operation === 'Apply') ??
       false
@@ -76,15 +87,21 @@ async function removeChildren<T extends Obj>(
   return count
 }
 
-/** Page by page. A kind that is not installed, or that we may not list, has no objects of ours. */
-async function* listAll<T extends Obj>(client: Client, kind: Kind<T>, signal: AbortSignal): AsyncGenerator<T> {
+/** Page by page. A kind that is not installed has no objects of ours; one that we may not list may have some. */
+async function* listAll<T extends Obj>(
+  client: Client,
+  kind: Kind<T>,
+  signal: AbortSignal,
+  unread: Map<string, Forbidden>,
+): AsyncGenerator<T> {
   let token: string | undefined
   do {
     const page = await client
       .list(kind, { limit: 500, signal, ...(token !== undefined && { continue: token }) })
       .catch((error: unknown) => {
-        if (error instanceof NotFound || error instanceof Forbidden) return undefined
-        throw error
+        if (error instanceof Forbidden) unread.set(kind.kind, error)
+        else if (!(error instanceof NotFound)) throw error
+        return undefined
       })
     if (page === undefined) return
     yield* page.items

@@ -132,8 +132,6 @@ export const DnsConfig = z
       .describe('responses of one kind a second to one /24 or /56 before they are limited'),
   })
   .superRefine((config, context) => {
-    if (config.listen.length > 0 && config.zones.length === 0)
-      context.addIssue({ code: 'custom', path: ['zones'], message: 'names at least one zone when dns.listen is set' })
     if (config.dataDir !== '' && config.copyDir !== '')
       context.addIssue({
         code: 'custom',

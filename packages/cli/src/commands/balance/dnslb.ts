@@ -2,7 +2,7 @@
  * `seamark dnslb`: a drop-in for dnslb-controller-manager (docs/balance.md, "Moving from dnslb-controller-manager"). Endpoints
  * from a source cluster, load balancers in a target cluster, records at DNS providers, with the original's ownership records.
  */
-import { configFromText, connect, createLogger, type Logger, messageOf, poll, systemClock } from '@seamark/kube'
+import { configFromText, connect, type Logger, messageOf, poll, systemClock } from '@seamark/kube'
 import {
   createDnsMetrics,
   createMetricsRegistry,
@@ -18,6 +18,7 @@ import {
 import { Command } from 'commander'
 import { readFile } from 'node:fs/promises'
 import { CommandError, EXIT, type Io } from '../../command.ts'
+import { openLog } from '../../command-log.ts'
 import {
   addDnslbFlags,
   checkFlags,
@@ -47,7 +48,7 @@ export function build(io: Io): Command {
   addDnslbFlags(command)
   return command.action(async (flags: DnslbFlags) => {
     checkFlags(flags)
-    const log = createLogger({ level: readLogLevel(flags.logLevel) })
+    const log = openLog(io, readLogLevel(flags.logLevel))
     const limits = { min: 1, max: 86_400 }
     const settings = {
       controllers: readControllers(flags.controllers),

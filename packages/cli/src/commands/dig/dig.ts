@@ -6,7 +6,6 @@ import { isIP } from 'node:net'
 import {
   createDnsClient,
   type DnsClient,
-  DnsError,
   FLAG,
   fqdn,
   OPTION,
@@ -117,10 +116,6 @@ async function run(words: string[], io: Io): Promise<void> {
     const { lines, isAgreed } = await sideBySide(client, args, io.env)
     for (const line of lines) io.stdout.write(`${line}\n`)
     io.exit(isAgreed ? EXIT.ok : EXIT.changes)
-  } catch (error) {
-    if (!(error instanceof DnsError)) throw error
-    const code = error.code === 'TIMEOUT' ? EXIT.timeout : error.code.startsWith('BAD_') ? EXIT.usage : EXIT.error
-    throw new CommandError(error.message, code, { cause: error })
   } finally {
     await client.close()
   }

@@ -12,7 +12,6 @@ import {
   connect,
   findCondition,
   kind,
-  messageOf,
   Namespace,
   type Obj,
   Secret,
@@ -23,10 +22,11 @@ import { Cluster, isClusterName, MEMBER_RIGHTS } from '@seamark/operator'
 import { Command } from 'commander'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { parse, stringify } from 'yaml'
+import { stringify } from 'yaml'
 import { CommandError, EXIT, type Io } from '../../command.ts'
 import { addKubeFlags, type KubeFlags, openCluster } from '../../flags/kube-flags.ts'
-import { showDrain } from './drain.ts'
+import { findCluster, showDrain } from './drain.ts'
+import { parseYaml, readText } from '../../manifest-files.ts'
 import { addOutputFlag, printTable, printValue } from '../../output-form.ts'
 
 const ServiceAccount = kind<Obj>({
@@ -143,8 +143,7 @@ async function add(io: Io, hub: Connection, context: string, flags: MemberFlags)
 
 async function renew(io: Io, hub: Connection, context: string, flags: MemberFlags): Promise<void> {
   const name = flags.name ?? context
-  if ((await hub.client.find(Cluster, name)) === undefined)
-    throw new CommandError(`there is no Cluster ${name}; register it with seamark cluster add`)
+  await findCluster(hub.client, name)
   await writeSecret(hub.client, name, flags.namespace, await prepareMember(io, context, flags))
   io.stdout.write(`cluster ${name} has a new token\n`)
 }
@@ -155,9 +154,7 @@ async function prepareMember(io: Io, context: string, flags: MemberFlags): Promi
   if (!Number.isInteger(hours) || hours < 1)
     throw new CommandError(`--token-hours ${flags.tokenHours} is no number of hours`, EXIT.usage)
   const path = flags.memberKubeconfig ?? flags.kubeconfig ?? io.env['KUBECONFIG'] ?? join(homedir(), '.kube/config')
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new CommandError(`${path}: ${messageOf(error)}`)
-  })
+  const text = await readText(path)
   const { server, ca } = await readServer(text, context, path)
   const member = connect(configFromText(text, { context }))
   try {
@@ -186,7 +183,7 @@ async function readServer(
   context: string,
   path: string,
 ): Promise<{ server: string; ca: string | undefined }> {
-  const document = parse(text, { maxAliasCount: 10 }) as Kubeconfig | null
+  const [document] = parseYaml(path, text) as (Kubeconfig | null)[]
   const cluster = document?.contexts?.find(({ name }) => name === context)?.context?.cluster
   const found = document?.clusters?.find(({ name }) => name === cluster)?.cluster
   const server = found?.['server']
@@ -277,8 +274,7 @@ async function list(io: Io, client: Client, form: 'text' | 'json' | 'yaml'): Pro
 }
 
 async function remove(io: Io, client: Client, name: string, flags: RemoveFlags): Promise<void> {
-  const found = await client.find(Cluster, name)
-  if (found === undefined) throw new CommandError(`there is no Cluster ${name}; see seamark cluster list`)
+  await findCluster(client, name)
   const timeoutMs = Number(flags.timeout) * 1000
   if (!Number.isFinite(timeoutMs) || timeoutMs <= 0)
     throw new CommandError(`--timeout ${flags.timeout} is no number of seconds`, EXIT.usage)

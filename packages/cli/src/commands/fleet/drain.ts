@@ -134,8 +134,13 @@ export async function waitUntilEmpty(
     )
 }
 
-async function findCluster(client: Parameters<typeof previewDrain>[0], name: string): Promise<Cluster> {
-  const found = await client.find(Cluster, name)
-  if (found === undefined) throw new CommandError(`there is no Cluster ${name}; see seamark cluster list`)
-  return found
+export async function findCluster(client: Parameters<typeof previewDrain>[0], name: string): Promise<Cluster> {
+  // A list, because `find` has the same result for an object that is not there and for a kind that the server does not know.
+  const { items } = await client.list(Cluster)
+  const found = items.find(({ metadata }) => metadata.name === name)
+  if (found !== undefined) return found
+  const names = items.map(({ metadata }) => metadata.name).join(', ')
+  throw new CommandError(
+    `there is no Cluster ${name}; ${names === '' ? 'none is registered, seamark cluster add registers one' : `registered: ${names}`}`,
+  )
 }

@@ -2,10 +2,11 @@
  * `seamark gateway`: the data plane of a cluster. Ingress, HTTPProxy and Gateway API in; requests served by the built-in
  * proxy or by Envoy, statuses and addresses out. Every replica serves; the holder of the Lease writes statuses.
  */
-import { createLogger, manager } from '@seamark/kube'
+import { manager } from '@seamark/kube'
 import { GATEWAY_FIELD_MANAGER, setUpGateway } from '@seamark/gateway'
 import { Command } from 'commander'
 import type { Io } from '../../command.ts'
+import { openLog } from '../../command-log.ts'
 import { addEnvoyFlags, announcing, type EnvoyFlags, envoyOptions } from './envoy-flags.ts'
 import {
   addBuildFlags,
@@ -94,7 +95,7 @@ export function build(io: Io): Command {
       lease: flags.leaderElectionResourceName ?? leaseName(flags),
       namespace: flags.leaderElectionResourceNamespace ?? namespace,
     }
-    const log = createLogger({ level: flags.debug === true ? 'debug' : 'info' })
+    const log = openLog(io, flags.debug === true ? 'debug' : 'info')
     const envoy = envoyOptions(io, flags, log, [lease.namespace, lease.lease, join(http.host, http.port)])
     const cluster = await openCluster(io, flags, { fieldManager: GATEWAY_FIELD_MANAGER, log })
     try {

@@ -3,11 +3,10 @@
  *
  * Guarantee: a file is checked as a whole before its first step; a mistake is reported with the number of its step.
  */
-import { readFile } from 'node:fs/promises'
 import { messageOf } from '@seamark/kube'
 import type { Obj } from '@seamark/kube/object'
-import { parse } from 'yaml'
 import { CommandError, EXIT } from '../../command.ts'
+import { parseYaml, readText } from '../../manifest-files.ts'
 import { type Part, PARTS } from './member-cluster.ts'
 
 export interface Scenario {
@@ -52,8 +51,9 @@ const DEFAULT_WITHIN_S = 60
 const DEFAULT_RATE = 10
 
 export async function readScenario(path: string): Promise<Scenario> {
+  const [document] = parseYaml(path, await readText(path))
   try {
-    return parseScenario(parse(await readFile(path, 'utf8')))
+    return parseScenario(document)
   } catch (error) {
     throw new CommandError(`${path}: ${messageOf(error)}`, EXIT.usage, { cause: error })
   }

@@ -2,7 +2,7 @@
  * `seamark contour-plus`: a drop-in for contour-plus 0.16.2. The same flags, variables, messages, lease, port and objects;
  * `--dry-run` and `--shadow` show beforehand that nothing moves (docs/publish.md, "Moving from contour-plus").
  */
-import { type Cluster, createLogger, Service, systemClock } from '@seamark/kube'
+import { type Cluster, Service, systemClock } from '@seamark/kube'
 import {
   dryRun,
   FIELD_MANAGER,
@@ -14,6 +14,7 @@ import {
 } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io, untilInterrupted } from '../../command.ts'
+import { openLog } from '../../command-log.ts'
 import {
   addContourPlusFlags,
   type BeyondFlags,
@@ -53,7 +54,7 @@ export function build(io: Io): Command {
 }
 
 async function run(io: Io, flags: Flags, publish: PublishOptions, metrics: string, isElected: boolean): Promise<void> {
-  const log = createLogger({ level: logLevel(flags) })
+  const log = openLog(io, logLevel(flags))
   const namespace = await ownNamespace(io, flags.namespace)
   if (namespace === undefined && isElected) {
     throw new CommandError(

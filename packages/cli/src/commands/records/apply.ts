@@ -1,8 +1,8 @@
 /** `seamark apply FILE`: writes a plan that `seamark plan --out` made, unless what it was made from has changed. */
-import { readFile } from 'node:fs/promises'
 import { parsePlanFile, type Plan, RecordsError } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
+import { readText } from '../../manifest-files.ts'
 import { addRecordsFlags, applyPlans, printPlans, type RecordsFlags, withSession } from './records-session.ts'
 
 interface Flags extends RecordsFlags {
@@ -34,9 +34,7 @@ export function build(io: Io): Command {
 }
 
 export async function readPlans(file: string): Promise<Plan[]> {
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new CommandError(`cannot read ${file}: ${error.code ?? error.message}`)
-  })
+  const text = await readText(file)
   try {
     return parsePlanFile(text)
   } catch (error) {

@@ -16,24 +16,39 @@ import {
 } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
+import { addOutputFlag, printValue } from '../../output-form.ts'
 import { addRecordsFlags, type OpenedStores, type RecordsFlags, withStores } from './records-session.ts'
+
+interface Flags extends RecordsFlags {
+  output: 'text' | 'json' | 'yaml'
+}
 
 export function build(io: Io): Command {
   const command = new Command()
     .description('let a set of held changes pass, once, within an hour; without an id, list what is held')
     .argument('[ids...]', 'ids of held sets, as messages about held changes name them')
+  addOutputFlag(command, ['text', 'json', 'yaml'], 'text')
   addRecordsFlags(command)
-  return command.action(async (ids: string[], flags: RecordsFlags & Record<string, unknown>) =>
-    withStores(io, flags, async (stores) => (ids.length === 0 ? list(io, stores) : approve(io, ids, stores)), {
-      needsCluster: ids.some(isObjectId),
-    }),
+  return command.action(async (ids: string[], flags: Flags & Record<string, unknown>) =>
+    withStores(
+      io,
+      flags,
+      async (stores) => (ids.length === 0 ? list(io, stores, flags.output) : approve(io, ids, stores, flags.output)),
+      { needsCluster: ids.some(isObjectId) },
+    ),
   )
 }
 
-async function approve(io: Io, ids: readonly string[], { held, cluster, namespace }: OpenedStores): Promise<void> {
+async function approve(
+  io: Io,
+  ids: readonly string[],
+  { held, cluster, namespace }: OpenedStores,
+  form: Flags['output'],
+): Promise<void> {
   const reports: ApprovalReport[] = []
   for (const id of ids) reports.push(await approveInStore(held, id, Date.now(), { mayRepeat: true }))
-  for (const report of reports) io.stdout.write(print(report))
+  if (form === 'text') for (const report of reports) io.stdout.write(print(report))
+  else io.stdout.write(printValue(form, { approvals: reports }))
   const hasRecords = reports.some((report) => isInEffect(report) && !isObjectScope(report.scope))
   if (cluster !== undefined && hasRecords) await askForPass(cluster, namespace)
   const refused = reports.filter((report) => !isInEffect(report))
@@ -63,8 +78,17 @@ function print(report: ApprovalReport): string {
 
 const SHOWN = 10
 
-async function list(io: Io, { held }: OpenedStores): Promise<void> {
+async function list(io: Io, { held }: OpenedStores, form: Flags['output']): Promise<void> {
   const sets = await heldSets(held)
+  if (form !== 'text') {
+    const shown = sets.map(({ id, changes }) => ({
+      id,
+      command: approveCommand(id),
+      changes: changes.map((change) => ({ ...change, since: new Date(change.since).toISOString() })),
+    }))
+    io.stdout.write(printValue(form, { held: shown }))
+    return
+  }
   if (sets.length === 0) io.stdout.write('nothing is held that an approval would let pass\n')
   for (const { id, changes } of sets) {
     const [first] = changes

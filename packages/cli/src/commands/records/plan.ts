@@ -3,7 +3,7 @@
  * Desired records come from the cluster's DNSEndpoints, or from manifests with `-f`. Without providers the authoritative servers are
  * asked instead. A zone that cannot be read makes the exit code 1, whatever else is fine.
  */
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createDnsClient, printable } from '@seamark/dns'
 import { messageOf } from '@seamark/kube'
@@ -30,8 +30,8 @@ import {
   type DesiredRecords,
 } from '@seamark/operator'
 import { Command } from 'commander'
-import { parseAllDocuments } from 'yaml'
 import { CommandError, EXIT, type Io } from '../../command.ts'
+import { parseYaml, readText } from '../../manifest-files.ts'
 import { addOutputFlag } from '../../output-form.ts'
 import {
   addRecordsFlags,
@@ -125,7 +125,7 @@ async function readDesired(
 ): Promise<{ objects: Manifest[]; isComplete: boolean }> {
   if (flags.filename !== undefined) {
     const texts = await Promise.all(
-      (await listFiles(flags.filename)).map(async (file) => ({ file, text: await readFile(file, 'utf8') })),
+      (await listFiles(flags.filename)).map(async (file) => ({ file, text: await readText(file) })),
     )
     return { objects: texts.flatMap(({ file, text }) => parseManifests(file, text)), isComplete: false }
   }
@@ -154,13 +154,8 @@ async function listFiles(paths: readonly string[]): Promise<string[]> {
 }
 
 function parseManifests(file: string, text: string): Manifest[] {
-  const documents = parseAllDocuments(text, { schema: 'core', logLevel: 'silent' })
-  if (!Array.isArray(documents)) return []
-  return documents.flatMap((document) => {
-    if (document.errors[0] !== undefined) throw new CommandError(`${file}: ${document.errors[0].message}`)
-    const object = document.toJS({ maxAliasCount: 10 }) as
-      | (Partial<Manifest> & { kind?: string; items?: unknown[] })
-      | null
+  return parseYaml(file, text).flatMap((value) => {
+    const object = value as (Partial<Manifest> & { kind?: string; items?: unknown[] }) | null
     const all = object?.kind?.endsWith('List') === true ? (object.items ?? []) : [object]
     return all.filter(
       (item): item is Manifest =>

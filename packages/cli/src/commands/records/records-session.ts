@@ -85,8 +85,6 @@ export async function withSession(
   const killSwitch = createKillSwitch(...(config.pause ? ['configuration'] : []))
   const watching = cluster === undefined ? undefined : applySwitches(cluster, namespace, killSwitch)
   let engine: Engine | undefined
-  // The timers of the rate limiter do not keep the process running; without this, Node would exit while a command waits.
-  const alive = setInterval(() => undefined, 60_000)
   try {
     await watching?.ready(io.signal)
     const opened = await openEngine({
@@ -116,7 +114,6 @@ export async function withSession(
     if (error instanceof ProviderError) throw new CommandError(`${error.code}: ${error.message}`)
     throw error
   } finally {
-    clearInterval(alive)
     await engine?.close()
     await watching?.stop()
     await cluster?.close()

@@ -1,6 +1,6 @@
 /** `seamark run`: the unified manager, with the capabilities its configuration turns on. */
 import { GATEWAY_FIELD_MANAGER } from '@seamark/gateway'
-import { type Cluster, createLogger, type Logger, systemClock } from '@seamark/kube'
+import { type Cluster, type Logger, systemClock } from '@seamark/kube'
 import {
   FIELD_MANAGER,
   leaseTimes,
@@ -12,6 +12,7 @@ import {
 } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
+import { openLog } from '../../command-log.ts'
 import { watchConfig } from './config-watch.ts'
 import { runGateway } from './gateway-capability.ts'
 import { addKubeFlags, type KubeFlags, openCluster, ownNamespace } from '../../flags/kube-flags.ts'
@@ -35,7 +36,7 @@ export function build(io: Io): Command {
         'the namespace of the manager is unknown outside a pod; name it with --namespace',
         EXIT.usage,
       )
-    const log = createLogger({ level: config.logLevel })
+    const log = openLog(io, config.logLevel)
     const removalLimits = massLimits(config.safety)
     const path = configPath(io, flags)
     const stopped = new AbortController()

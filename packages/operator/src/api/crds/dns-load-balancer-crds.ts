@@ -14,7 +14,7 @@ import { DNSLoadBalancerV1 } from '../v1/dns-load-balancer.ts'
 import { DNSProviderV1 } from '../v1/dns-provider.ts'
 
 /** Increase it with every change of one of the schemas. */
-const REVISION = '2'
+const REVISION = '3'
 
 const annotations = { [CRD_REVISION_ANNOTATION]: REVISION }
 

@@ -23,7 +23,17 @@ describe('the CRDs of the fleet', () => {
 
   it('have a new revision when a schema changes: increase REVISION in fleet-crds.ts, then this digest', () => {
     const digest = createHash('sha256').update(JSON.stringify(fleetCrds())).digest('hex').slice(0, 16)
-    expect(digest).toMatchInlineSnapshot(`"8812f91a22648e08"`)
+    expect(digest).toMatchInlineSnapshot(`"321e572284802709"`)
+  })
+
+  it('have a policy with ranges of expected statuses', () => {
+    const health = (expectedStatus: string[]) => parsePolicySpec({ health: { expectedStatus } })
+    expect(health(['200-299', '401'])).toMatchObject({ spec: { health: { expectedStatus: ['200-299', '401'] } } })
+    for (const text of ['20', '2xx', '200-', '600', '200-299-300'])
+      expect(health([text])).toMatchObject({ path: 'spec.health.expectedStatus.0' })
+    expect(health(['299-200'])).toMatchObject({
+      message: expect.stringContaining('is not higher than the last') as string,
+    })
   })
 
   it('have a policy with defaults for every setting, and name the field that is wrong', () => {

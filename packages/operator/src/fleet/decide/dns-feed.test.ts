@@ -54,6 +54,13 @@ describe('the DNS feed', () => {
     expect(endpoints.every(({ spec }) => spec.loadbalancer === balancers[0]?.metadata.name)).toBe(true)
   })
 
+  it('hands expected statuses on, as codes or as ranges', () => {
+    const checkOf = (health: Partial<FeedFacts['spec']['health']>) =>
+      feedBalance(facts({}, { health: { scheme: 'http', port: 80, ...health } })).balancers[0]?.spec.healthCheck
+    expect(checkOf({ statusCodes: [200, 204] })).toEqual({ scheme: 'http', port: 80, statusCodes: [200, 204] })
+    expect(checkOf({ expectedStatus: ['200-299'] })).toEqual({ scheme: 'http', port: 80, expectedStatus: ['200-299'] })
+  })
+
   it('makes nothing before the root is published', () => {
     expect(feedBalance(facts({}, { published: false }))).toMatchObject({ balancers: [], endpoints: [] })
   })

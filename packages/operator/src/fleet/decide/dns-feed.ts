@@ -77,6 +77,7 @@ function balancerOf(host: string, { name, namespace, spec }: FeedFacts): DNSLoad
         port: health.port,
         ...(health.host !== undefined && { host: health.host }),
         ...(health.statusCodes !== undefined && { statusCodes: [...health.statusCodes] }),
+        ...(health.expectedStatus !== undefined && { expectedStatus: [...health.expectedStatus] }),
         ...(health.intervalSeconds !== undefined && { interval: seconds(health.intervalSeconds) }),
         ...(health.timeoutSeconds !== undefined && { timeout: seconds(health.timeoutSeconds) }),
         ...(health.rise !== undefined && { rise: health.rise }),

@@ -2,7 +2,7 @@ import type { Ingress } from '@seamark/kube'
 import { describe, expect, it } from 'vitest'
 import { planFactsOf, readyCluster } from '../../../testing/root-plan-fixture.ts'
 import type { Cluster } from '../../api/cluster.ts'
-import { DEFAULT_POLICY } from '../../api/global-ingress-policy.ts'
+import { DEFAULT_POLICY, parsePolicySpec } from '../../api/global-ingress-policy.ts'
 import type { GlobalIngressSpec } from '../../api/global-ingress.ts'
 import type { LeafIngress } from '../../api/leaf-ingress.ts'
 import { type PlanFacts, planRoot } from './plan.ts'
@@ -47,6 +47,17 @@ describe('the plan of a root', () => {
   it('has no cluster for which no leaf could be rendered', () => {
     const { leaves, spec } = plan({ ownedHosts: [] })
     expect([leaves, spec.clusters, spec.published]).toEqual([[], [], false])
+  })
+
+  it('has expected statuses as codes, or as ranges when there is one', () => {
+    const healthOf = (expectedStatus: string[]) => {
+      const parsed = parsePolicySpec({ health: { expectedStatus } })
+      if (!('spec' in parsed)) throw new Error(parsed.message)
+      return plan({ policy: parsed.spec }).spec.health
+    }
+    expect(healthOf(['200', '204'])).toMatchObject({ statusCodes: [200, 204] })
+    const { statusCodes, expectedStatus } = healthOf(['200-299', '401'])
+    expect([statusCodes, expectedStatus]).toEqual([undefined, ['200-299', '401']])
   })
 
   it('stays published once it was, and is published first when a leaf can serve', () => {

@@ -202,12 +202,19 @@ function healthOf({ health }: GlobalIngressPolicySpec, usesTls: boolean): Global
     port: health.port ?? (health.protocol === 'HTTPS' ? 443 : 80),
     path: health.path,
     ...(health.host !== undefined && { host: health.host }),
-    statusCodes: health.expectedStatus.map(Number),
+    ...statusesOf(health.expectedStatus),
     intervalSeconds: health.intervalSeconds,
     timeoutSeconds: health.timeoutSeconds,
     rise: health.rise,
     fall: health.fall,
   }
+}
+
+/** Single statuses are written as before there were ranges, which readers of an earlier version know. */
+function statusesOf(expected: readonly string[]): Pick<GlobalIngressSpec['health'], 'statusCodes' | 'expectedStatus'> {
+  return expected.every((text) => /^\d+$/.test(text))
+    ? { statusCodes: expected.map(Number) }
+    : { expectedStatus: [...expected] }
 }
 
 function factOf({ metadata, spec, status }: Immutable<Cluster>): ClusterFact {
