@@ -2,6 +2,7 @@
 import { GATEWAY_FIELD_MANAGER } from '@seamark/gateway'
 import { type Cluster, createLogger, type Logger, systemClock } from '@seamark/kube'
 import {
+  type AppOptions,
   FIELD_MANAGER,
   leaseTimes,
   type ManagerConfiguration,
@@ -11,7 +12,7 @@ import {
 } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
-import { watchConfig } from './config-watch.ts'
+import { ConfigChanges, watchConfig } from './config-watch.ts'
 import { runGateway } from './gateway-capability.ts'
 import { addKubeFlags, type KubeFlags, openCluster, ownNamespace } from '../../flags/kube-flags.ts'
 import { addSettingFlags, configPath, parseConfig, readConfig } from '../../flags/setting-flags.ts'
@@ -34,14 +35,35 @@ export function build(io: Io): Command {
         'the namespace of the manager is unknown outside a pod; name it with --namespace',
         EXIT.usage,
       )
-    const log = createLogger({ level: config.logLevel })
+    const level = { current: config.logLevel }
+    const log = createLogger({ level })
     const path = configPath(io, flags)
     const stopped = new AbortController()
+    const changes = new ConfigChanges()
+    const listeners = new Set<(config: ManagerConfiguration) => void>()
+    /** The connection of the manager, as long as it runs. */
+    let connected: Cluster | undefined
     const watching =
       path === undefined
         ? undefined
         : watchConfig(
-            { path, running: config, parse: (text) => parseConfig(io, flags, text), log, clock: systemClock },
+            {
+              path,
+              running: config,
+              parse: (text) => parseConfig(io, flags, text),
+              notify: (notice) => changes.notify(notice),
+              replace(now, settings) {
+                level.current = now.logLevel
+                for (const listener of listeners) listener(now)
+                const ofManager = settings.filter(
+                  (setting) => setting !== 'logLevel' && !setting.startsWith('gateway.'),
+                )
+                if (connected !== undefined && ofManager.length > 0)
+                  changes.replace(appOptions(io, { cluster: connected, config: now, namespace, log }), ofManager)
+              },
+              log,
+              clock: systemClock,
+            },
             AbortSignal.any([io.signal, stopped.signal]),
           )
     const ended = new AbortController()
@@ -49,7 +71,8 @@ export function build(io: Io): Command {
     const start = async (running: AbortSignal) => {
       const cluster = await openCluster(io, flags, { fieldManager: FIELD_MANAGER, log })
       try {
-        await runManager(io, { cluster, config, namespace, log }, running)
+        connected = cluster
+        await runApp({ ...appOptions(io, { cluster, config, namespace, log }), changes }, running)
       } finally {
         await cluster.close()
       }
@@ -68,6 +91,12 @@ export function build(io: Io): Command {
                 cluster: gateway,
                 mode: config.mode,
                 isPaused: config.pause,
+                onChange(replace) {
+                  const listener = (now: ManagerConfiguration): void =>
+                    replace({ config: now.gateway, grants: now.grants, isPaused: now.pause })
+                  listeners.add(listener)
+                  return () => listeners.delete(listener)
+                },
                 allowLoopback: config.allowLoopback,
                 namespace,
                 leaseTimes: leaseTimes(config.leaderElection),
@@ -93,54 +122,49 @@ export function build(io: Io): Command {
   })
 }
 
-async function runManager(
-  io: Io,
-  {
-    cluster,
-    config,
-    namespace,
-    log,
-  }: { cluster: Cluster; config: ManagerConfiguration; namespace: string; log: Logger },
-  signal: AbortSignal,
-): Promise<void> {
+interface ManagerFacts {
+  readonly cluster: Cluster
+  readonly config: ManagerConfiguration
+  readonly namespace: string
+  readonly log: Logger
+}
+
+function appOptions(io: Io, { cluster, config, namespace, log }: ManagerFacts): AppOptions {
   const { leaderElection, metrics, probes, publish, wildcard, dns, mode } = config
-  await runApp(
-    {
-      cluster,
-      log,
-      mode,
-      namespace,
-      isPaused: config.pause,
-      ownsConfigurationObject: true,
-      installsCrds: config.installCRDs,
-      safety: config.safety,
-      denyAddresses: config.denyAddresses,
-      allowLoopback: config.allowLoopback,
-      ...(config.balance.enabled && { balance: { config: config.balance } }),
-      ...(config.fleet.enabled && { fleet: config.fleet }),
-      ...(publish.enabled && { publish: publishOptions(publish, config.grants) }),
-      records: { config: config.records, env: io.env, grants: config.grants },
-      ...(wildcard.enabled && { wildcard: wildcardOptions(wildcard) }),
-      ...(isOn(config.admission.address) && {
-        admission: { config: config.admission, grants: config.grants },
-      }),
-      ...(dns.listen.length > 0 && { dns: { config: dns, env: io.env } }),
-      ...(leaderElection.enabled && {
-        leader: {
-          lease: leaderElection.lease,
-          namespace: leaderElection.namespace || namespace,
-          ...leaseTimes(leaderElection),
-        },
-      }),
-      ...(isOn(metrics.address) && { metrics: metrics.address }),
-      ...(isOn(probes.address) && { probes: probes.address }),
-      onReady: ({ probes: at, dns: dnsAddresses = [] }) => {
-        for (const address of dnsAddresses) io.stdout.write(`dns ${address}\n`)
-        io.stdout.write(`ready ${at ?? ''}\n`)
+  return {
+    cluster,
+    log,
+    mode,
+    namespace,
+    isPaused: config.pause,
+    ownsConfigurationObject: true,
+    installsCrds: config.installCRDs,
+    safety: config.safety,
+    denyAddresses: config.denyAddresses,
+    allowLoopback: config.allowLoopback,
+    ...(config.balance.enabled && { balance: { config: config.balance } }),
+    ...(config.fleet.enabled && { fleet: config.fleet }),
+    ...(publish.enabled && { publish: publishOptions(publish, config.grants) }),
+    records: { config: config.records, env: io.env, grants: config.grants },
+    ...(wildcard.enabled && { wildcard: wildcardOptions(wildcard) }),
+    ...(isOn(config.admission.address) && {
+      admission: { config: config.admission, grants: config.grants },
+    }),
+    ...(dns.listen.length > 0 && { dns: { config: dns, env: io.env } }),
+    ...(leaderElection.enabled && {
+      leader: {
+        lease: leaderElection.lease,
+        namespace: leaderElection.namespace || namespace,
+        ...leaseTimes(leaderElection),
       },
+    }),
+    ...(isOn(metrics.address) && { metrics: metrics.address }),
+    ...(isOn(probes.address) && { probes: probes.address }),
+    onReady: ({ probes: at, dns: dnsAddresses = [] }) => {
+      for (const address of dnsAddresses) io.stdout.write(`dns ${address}\n`)
+      io.stdout.write(`ready ${at ?? ''}\n`)
     },
-    signal,
-  )
+  }
 }
 
 function isOn(address: string): boolean {
