@@ -35,7 +35,7 @@ export function breakerChanges(before: Iterable<Held>, after: Iterable<Held>): B
   const closed = [...old].flatMap(([key, breaker]): OpenBreaker[] =>
     now.has(key) ? [] : [{ ...breaker, state: 'closed' }],
   )
-  return [...reported, ...closed].map(({ isAgreed: _, ...change }) => change)
+  return [...reported, ...closed].map(({ isAgreed: _isAgreed, ...change }) => change)
 }
 
 function openBreakers(all: Iterable<Held>): Map<string, OpenBreaker> {
