@@ -1,5 +1,11 @@
 /** docs/configuration.md: every setting of the manager, from the schema of its configuration. */
-import { configurationSchema, type JsonSchema, listSettings, type Setting } from '../../packages/operator/src/config.ts'
+import {
+  configurationSchema,
+  type JsonSchema,
+  listFileSettings,
+  listSettings,
+  type Setting,
+} from '../../packages/operator/src/config.ts'
 import { markdownTable } from './markdown-table.ts'
 
 const SECTIONS: readonly (readonly [prefix: string, heading: string])[] = [
@@ -20,8 +26,12 @@ export function configurationPage(): string {
     'The setting `publish.hostnameTargets` is the key `hostnameTargets` under `publish` in the file, the variable',
     '`SEAMARK_PUBLISH_HOSTNAME_TARGETS` and the flag `--publish-hostname-targets`. Lists are separated by commas in variables and',
     'flags. A flag for a list of objects may be repeated, each with one object in YAML or JSON.\n',
-    'The manager reads its configuration once, at the start. A file that changes afterwards is logged (`configuration file changed;',
-    'restart needed`, with the settings that differ) and takes effect at the next start.\n',
+    'The manager follows the file while it runs, also one of a mounted ConfigMap. The column _change_ says when another value in',
+    'the file takes effect: _live_, at once, or _restart_, at the next start. A change is logged within a second, and is an Event on',
+    'the ConfigMap `seamark`: `ConfigurationChanged` names what took effect, `RestartNeeded` what needs a restart, and',
+    '`ConfigurationInvalid` why a file cannot be used; the manager then keeps what it runs with. A live change restarts what writes, as',
+    'a new leader would, within the same process: DNS, gateway and metrics are served without an interruption, and the Lease is',
+    'kept. Flags and variables win over the file, so a setting that one of them gives changes only with a restart.\n',
     '```yaml',
     'apiVersion: config.seamark.io/v1alpha1',
     'kind: ManagerConfiguration',
@@ -38,7 +48,7 @@ export function configurationPage(): string {
     ]),
     '## Only in the file\n',
     'References to secrets: exactly one of `{env: VARIABLE}`, `{file: PATH}` and `{secret: NAMESPACE/NAME, key: KEY}`.\n',
-    ...fileOnly(settings).map((path) => `- \`${path}\``),
+    ...listFileSettings().map((path) => `- \`${path}\``),
     '\n## Providers\n',
     'Entries of `records.providers`, by `type`; [providers/](providers/) has a page and an example for each.\n',
     ...providerSections(),
@@ -46,29 +56,16 @@ export function configurationPage(): string {
 }
 
 function settingsTable(settings: readonly Setting[]): string {
-  const rows = settings.map(({ path, description, choices, default: fallback }) => {
+  const rows = settings.map(({ path, description, choices, takesEffect, default: fallback }) => {
     const values = choices === undefined ? '' : ` (${choices.map((choice) => `\`${choice}\``).join(', ')})`
-    return [`\`${path}\``, shownDefault(fallback), `${description}${values}`]
+    return [`\`${path}\``, shownDefault(fallback), takesEffect, `${description}${values}`]
   })
-  return markdownTable(['setting', 'default', 'what it does'], rows)
+  return markdownTable(['setting', 'default', 'change', 'what it does'], rows)
 }
 
 function shownDefault(value: unknown): string {
   if (value === undefined || value === '') return ''
   return `\`${Array.isArray(value) ? value.map(String).join(', ') || '[]' : String(value)}\``
-}
-
-/** Keys of the schema that no flag sets. */
-function fileOnly(settings: readonly Setting[]): string[] {
-  const known = new Set(settings.map(({ path }) => path))
-  const found: string[] = []
-  const walk = (schema: JsonSchema, path: readonly string[]): void => {
-    if (schema.properties !== undefined)
-      for (const [key, value] of Object.entries(schema.properties)) walk(value, [...path, key])
-    else if (schema.const === undefined && !known.has(path.join('.'))) found.push(path.join('.'))
-  }
-  walk(configurationSchema(), [])
-  return found
 }
 
 function providerSections(): string[] {

@@ -9,6 +9,7 @@
 import { isAddressRange } from '@seamark/kube'
 import { parse } from 'yaml'
 import { duration, leaseTimes } from './duration.ts'
+import { LIVE } from './live-setting.ts'
 import { z } from 'zod'
 import { AdmissionConfig } from './process/admission-config.ts'
 import { BalanceConfig } from './balance/config.ts'
@@ -28,7 +29,11 @@ const Sections = z.strictObject({
   apiVersion: z.literal(CONFIG_API_VERSION).default(CONFIG_API_VERSION),
   kind: z.literal('ManagerConfiguration').default('ManagerConfiguration'),
   /** The annotation seamark.io/pause does the same to a running manager. */
-  pause: z.boolean().default(false).describe('kill switch: write nothing, neither DNS records nor Kubernetes objects'),
+  pause: z
+    .boolean()
+    .default(false)
+    .describe('kill switch: write nothing, neither DNS records nor Kubernetes objects')
+    .meta(LIVE),
   mode: z
     .enum(['observe', 'enforce'])
     .default('observe')
@@ -64,7 +69,8 @@ const Sections = z.strictObject({
   denyAddresses: z
     .array(z.string().refine(isAddressRange, { error: 'is no address range such as 10.0.0.0/8' }))
     .default([])
-    .describe('address ranges that registered clusters must not have, beside loopback, link-local and cloud metadata'),
+    .describe('address ranges that registered clusters must not have, beside loopback, link-local and cloud metadata')
+    .meta(LIVE),
   allowLoopback: z
     .boolean()
     .default(false)
@@ -80,7 +86,8 @@ const Sections = z.strictObject({
   logLevel: z
     .enum(['silent', 'error', 'warn', 'info', 'debug', 'trace'])
     .default('info')
-    .describe('least severe level that is logged'),
+    .describe('least severe level that is logged')
+    .meta(LIVE),
   installCRDs: z
     .boolean()
     .default(true)
@@ -89,7 +96,7 @@ const Sections = z.strictObject({
     ),
   grants: GrantsConfig.describe(
     'names that each namespace may use: {namespace, domains}; empty: every namespace may use every name',
-  ),
+  ).meta(LIVE),
   admission: AdmissionConfig.prefault({}),
   balance: BalanceConfig.prefault({}),
   fleet: FleetConfig.prefault({}),
@@ -120,6 +127,8 @@ export interface Setting {
   readonly description: string
   /** As written in a file; undefined when there is none. */
   readonly default: unknown
+  /** When a change in the file takes effect. */
+  readonly takesEffect: 'live' | 'restart'
 }
 
 export interface LoadedConfig {
@@ -144,6 +153,8 @@ export interface JsonSchema {
   oneOf?: JsonSchema[]
   default?: unknown
   description?: string
+  /** See live-setting.ts. */
+  takesEffect?: string
 }
 
 /** As a message. */
@@ -187,8 +198,22 @@ function* walk(schema: JsonSchema, path: readonly string[]): Generator<Setting> 
     shape,
     description: schema.description ?? '',
     default: schema.default,
+    takesEffect: schema.takesEffect === 'live' ? 'live' : 'restart',
     ...(choices !== undefined && { choices }),
   }
+}
+
+/** Keys that no flag sets: references to secrets. */
+export function listFileSettings(): string[] {
+  const known = new Set(listSettings().map(({ path }) => path))
+  const found: string[] = []
+  const collect = (schema: JsonSchema, path: readonly string[]): void => {
+    if (schema.properties !== undefined)
+      for (const [key, value] of Object.entries(schema.properties)) collect(value, [...path, key])
+    else if (schema.const === undefined && !known.has(path.join('.'))) found.push(path.join('.'))
+  }
+  collect(configurationSchema(), [])
+  return found
 }
 
 export interface ConfigInputs {
@@ -335,7 +360,32 @@ function setPath(tree: Tree, path: string, value: unknown): void {
 }
 
 export function valueAt(config: ManagerConfiguration, path: string): unknown {
-  let node: unknown = config
-  for (const key of path.split('.')) node = (node as Tree)[key]
-  return node
+  return getPath(config, path)
+}
+
+export interface ConfigChange {
+  /** What the manager runs with from now on. */
+  readonly config: ManagerConfiguration
+  /** Settings that differ and take effect now. */
+  readonly live: readonly string[]
+  /** Settings that differ and take effect at the next start. */
+  readonly restart: readonly string[]
+}
+
+/** What becomes of a manager that runs with one configuration when its file has another one. */
+export function changeConfig(running: ManagerConfiguration, found: ManagerConfiguration): ConfigChange {
+  const differs = (path: string): boolean =>
+    JSON.stringify(valueAt(running, path)) !== JSON.stringify(valueAt(found, path))
+  const changed = listSettings().filter(({ path }) => differs(path))
+  const inFile = listFileSettings().filter(differs)
+  const pick = (when: Setting['takesEffect']): string[] =>
+    changed.flatMap(({ path, takesEffect }) => (takesEffect === when ? [path] : []))
+  const [live, restart] = [pick('live'), [...pick('restart'), ...inFile]]
+  if (live.length === 0) return { config: running, live, restart }
+  const config: Tree = structuredClone(running)
+  for (const path of live) setPath(config, path, valueAt(found, path))
+  const parsed = ManagerConfiguration.safeParse(config)
+  // They are only valid together with settings that need a restart.
+  if (!parsed.success) return { config: running, live: [], restart: [...live, ...restart] }
+  return { config: parsed.data, live, restart }
 }

@@ -4,7 +4,7 @@ import { createRRset, createZone, FolderStore, fqdn, ZoneKeeper } from '@seamark
 const folder = process.argv[2]
 if (folder === undefined) throw new Error('which folder?')
 const origin = fqdn('example.test')
-const keeper = new ZoneKeeper({ server: { swap: () => undefined, suspend: () => undefined } })
+const keeper = new ZoneKeeper({ server: { swap: () => undefined, suspend: () => undefined, remove: () => undefined } })
 // A small limit, so that the kill also falls into the writing of snapshots.
 const stored = await keeper.open(origin, new FolderStore({ folder, origin, compactOctets: 2000 }))
 if (stored === undefined) {

@@ -17,7 +17,7 @@ import type { Zone } from '../zone/zone-table.ts'
 import type { StoredZone, ZoneStore } from '../store/zone-store.ts'
 
 export interface ZoneKeeperOptions {
-  readonly server: Pick<DnsServer, 'swap' | 'suspend'>
+  readonly server: Pick<DnsServer, 'swap' | 'suspend' | 'remove'>
   /** Milliseconds since 1970. @default Date.now */
   readonly now?: () => number
 }
@@ -155,6 +155,18 @@ export class ZoneKeeper {
       else await kept.store?.replace(zone)
       this.#set(kept, zone, deltas)
     })
+  }
+
+  /** The zone is not one of this server's any more; what is stored stays. Changes that were asked for before are made first. */
+  async remove(origin: Fqdn): Promise<void> {
+    const kept = this.#zones.get(origin)
+    if (kept === undefined) return
+    this.#zones.delete(origin)
+    this.#server.remove(origin)
+    await kept.last
+    // A change may have been served meanwhile.
+    if (!this.#zones.has(origin)) this.#server.remove(origin)
+    await kept.store?.close()
   }
 
   async close(): Promise<void> {

@@ -187,6 +187,7 @@ describe('a zone keeper', () => {
       suspended,
       swap: (zone: Zone) => swapped.push(zone),
       suspend: (name: string) => suspended.push(name),
+      remove: () => undefined,
     }
   }
 

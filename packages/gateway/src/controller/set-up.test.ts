@@ -144,6 +144,25 @@ function putLease(cluster: MemoryCluster, clock: FakeClock, holderIdentity: stri
   })
 }
 
+it('serves what changed settings allow, without a change of an object and on the same ports', async () => {
+  const cluster = memoryCluster()
+  cluster.put(HTTPProxy, direct('web', 'web.test'))
+  let replace: (settings: GatewayOptions['settings']) => void = () => undefined
+  const gateway = await start(cluster, {
+    settings: { ...BUILD_DEFAULTS, grants: [{ namespace: 'a', domains: ['other.test'] }] },
+    onSettings(taken) {
+      replace = taken
+      return () => undefined
+    },
+  })
+  const port = await gateway.ready()
+  expect(await gateway.ask('web.test')).toBe(404)
+  replace({ ...BUILD_DEFAULTS, grants: [{ namespace: 'a', domains: ['web.test'] }] })
+  await gateway.clock.advance(1_000)
+  await expect.poll(async () => gateway.ask('web.test')).toBe(200)
+  expect(await gateway.ready()).toBe(port)
+})
+
 describe('the gateway of a manager', () => {
   it('problem 1, two caches: an object that was just created gets its status without being read again', async () => {
     const gateway = await start(memoryCluster())

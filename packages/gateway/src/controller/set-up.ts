@@ -51,6 +51,11 @@ import { addStatusWriter, type Pause } from './status-writer.ts'
 export interface GatewayOptions extends ListenAddresses {
   /** Where listeners are bound is in these options. */
   readonly settings: Omit<BuildSettings, 'listen'>
+  /**
+   * Calls `replace` with settings that differ in names, classes and namespaces. Returns the unsubscribe function.
+   * @default they never change
+   */
+  readonly onSettings?: (replace: (settings: Omit<BuildSettings, 'listen'>) => void) => () => void
   /** Serve with Envoy: one that this process runs, or others that connect. @default the built-in proxy */
   readonly envoy?: Pick<EnvoyDataPlaneOptions, 'process' | 'port'>
   /** Addresses for the statuses; else those of `service`. */
@@ -72,7 +77,7 @@ export interface GatewayOptions extends ListenAddresses {
 const DEBOUNCE = '100ms'
 
 export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
-  const { routeEndpoint } = options
+  const { routeEndpoint, onSettings } = options
   const board = new StatusBoard()
   board.setAddresses(options.statusAddresses)
   const isRefused = addressGuard({ allowLoopback: options.allowLoopback ?? false })
@@ -83,7 +88,7 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
     ...(options.ports !== undefined && { ports: options.ports }),
     ...(options.portOffset !== undefined && { portOffset: options.portOffset }),
   }
-  const settings: BuildSettings = { ...options.settings, listen: addresses }
+  let settings: BuildSettings = { ...options.settings, listen: addresses }
   const endpoints = (name: string) =>
     routeEndpoint === undefined ? table.get(name) : table.get(name).map(routeEndpoint)
   let current: Build | undefined
@@ -143,7 +148,18 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
   mgr.cache(ConfigMap, { projection: trimConfigMap })
   mgr.aggregator(
     'gateway',
-    { kinds: watchedKinds(settings.mode, isReferenced), debounce: DEBOUNCE, leader: false },
+    {
+      kinds: watchedKinds(settings.mode, isReferenced),
+      debounce: DEBOUNCE,
+      leader: false,
+      ...(onSettings !== undefined && {
+        triggers: (mark: () => void) =>
+          onSettings((next) => {
+            settings = { ...next, listen: addresses }
+            mark()
+          }),
+      }),
+    },
     async (cache) => {
       const served = certificatesBySecret(current?.ir.certificates ?? [])
       const objects: Objects = {

@@ -27,6 +27,8 @@ export interface AggregatorOptions {
   timeout?: Duration
   /** Build only on the leader. Set false for the proxy of every replica. @default true */
   leader?: boolean
+  /** Calls `mark` when something else than objects changed. Returns the unsubscribe function. */
+  triggers?: (mark: () => void) => () => void
   /** reportingController of the Events of its context. @default the manager's field manager */
   reportingController?: string
 }
@@ -87,11 +89,13 @@ export function defineAggregator<A>(
           })
         })
       })
+      const unsubscribe = options.triggers?.(() => workers.queue.add(ONLY_KEY))
       // Build once even if there are no objects: the empty state must be delivered too.
       workers.queue.add(ONLY_KEY)
       log.info('aggregator started')
       await workers.run({ stop, kill })
-      for (const unsubscribe of unsubscribes) unsubscribe()
+      unsubscribe?.()
+      for (const each of unsubscribes) each()
       log.info('aggregator stopped')
     },
   }

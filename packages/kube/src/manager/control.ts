@@ -1,7 +1,8 @@
 /**
  * One control of a manager: all that needs the Lease, from its declaration to the end of its term.
  *
- * Flow: declared → stands by: what every replica runs → acquires the Lease → leads → the Lease is lost, or the manager stops.
+ * Flow: declared → stands by: what every replica runs → acquires the Lease → leads → the Lease is lost, or it is to be declared
+ * anew (`renew`: the Lease is kept), or the manager stops.
  * A manager has one control after the other on the same caches, each declared anew (`Manager.control`).
  * Guarantees: once it has ended nothing of it writes, also when the process leads again: its fence, its client and its
  * `isLeading` are its own. The next one begins when every part of this one has ended.
@@ -17,7 +18,7 @@ import { createRunnableContext, type Environment } from '../controller/context.t
 import type { Controller } from '../controller/controller.ts'
 import type { KeyedAggregator } from '../controller/keyed-aggregator.ts'
 import type { Signals } from '../controller/workers.ts'
-import { ApiError, TransportError } from '../errors.ts'
+import { ApiError, KubeError, TransportError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { sharedStop } from '../stop-signal.ts'
 import type { Clock } from '../clock.ts'
@@ -58,6 +59,8 @@ export interface ControlDeps {
 
 /** A control that takes longer to end is named in the log. */
 const SLOW_END_MS = 30_000
+/** Running reconciles of a control that is declared anew have this long to end before they are aborted. */
+const RENEWAL_GRACE_MS = 500
 
 export class Control {
   readonly declarations = newDeclarations()
@@ -86,6 +89,7 @@ export class Control {
   readonly #lease: Phase
   #hasStartedLeading = false
   #failure: unknown
+  #renewal: string | undefined
 
   constructor(deps: ControlDeps) {
     this.#deps = deps
@@ -137,6 +141,18 @@ export class Control {
   /** Signals of controllers that run beside it, on members. */
   get signals(): Signals {
     return { stop: this.#stop.signal, kill: this.#kill.signal }
+  }
+
+  /** Why it is to be declared anew, where that is what ended it. */
+  get renewal(): string | undefined {
+    return this.#renewal
+  }
+
+  /** Ends it although nothing failed: what it was declared from has changed. */
+  renew(why: string): void {
+    if (this.#over.signal.aborted) return
+    this.#renewal = why
+    this.#over.abort(new KubeError('RENEWED', `control starts again: ${why}`))
   }
 
   /** Another control may succeed where this one failed: the Lease was lost, or the API server failed. */
@@ -217,17 +233,37 @@ export class Control {
 
   /** Ends it at once, and resolves when every part has ended. `members` settles when its controllers on members have. */
   async end(members: Promise<void>): Promise<void> {
-    const { clock, log } = this.#deps
     const reason = this.#failure
     this.#kill.abort(reason)
     this.#stop.abort(reason)
-    const cancel = clock.after(SLOW_END_MS, () => {
-      const parts = [...this.#runnables.running, ...this.#controllers.running]
-      log.error({ parts }, 'parts have not ended since leadership was lost; the lease is acquired when they have')
-    })
+    const cancel = this.#reportSlowEnd(
+      'parts have not ended since leadership was lost; the lease is acquired when they have',
+    )
     await Promise.all([this.stopRunnables(reason), this.stopControllers(reason), members])
     await this.release(reason)
     cancel()
+  }
+
+  /** Ends a control that is declared anew, and resolves when every part has ended. The Lease is held by this process. */
+  async endForRenewal(members: () => Promise<unknown>): Promise<void> {
+    const { reason } = this.#over.signal
+    const cancel = this.#deps.clock.after(RENEWAL_GRACE_MS, () => this.#kill.abort(reason))
+    const cancelReport = this.#reportSlowEnd('parts have not ended; control starts again when they have')
+    await this.stopRunnables(reason)
+    await this.stopControllers(reason)
+    await members()
+    this.#kill.abort(reason)
+    await this.#lease.stop(reason)
+    cancel()
+    cancelReport()
+  }
+
+  #reportSlowEnd(message: string): () => void {
+    const { clock, log } = this.#deps
+    return clock.after(SLOW_END_MS, () => {
+      const parts = [...this.#runnables.running, ...this.#controllers.running]
+      log.error({ parts }, message)
+    })
   }
 
   /** Call when nothing writes any more: another process may take the Lease at once. */

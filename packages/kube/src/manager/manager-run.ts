@@ -203,6 +203,13 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
       const startedAt = clock.monotonic()
       await runControl(control, isFirst ? new Set() : required)
       if (until.aborted) return
+      if (control.renewal !== undefined) {
+        log.info({ why: control.renewal }, 'control starts again')
+        await control.endForRenewal(async () => Promise.all(onMembers))
+        if (until.aborted) return control.release(control.renewal)
+        replaceControl()
+        continue
+      }
       if (!control.isRepeatable) return fail(control.failure)
       log.warn(
         { error: messageOf(control.failure) },
@@ -213,11 +220,15 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
       const isLost = control.failure instanceof LeadershipLost
       if (!isLost) await sleep(clock, Math.min(RETRY_BASE_MS * 2 ** failures, RETRY_LIMIT_MS), until)
       if (until.aborted) return
-      parts.renewControl()
-      requiredInformers(parts.control())
-      onRenewed()
-      nextRenewal = new Promise<void>((resolve) => (onRenewed = resolve))
+      replaceControl()
     }
+  }
+
+  function replaceControl(): void {
+    parts.renewControl()
+    requiredInformers(parts.control())
+    onRenewed()
+    nextRenewal = new Promise<void>((resolve) => (onRenewed = resolve))
   }
 
   /** Resolves when the control is over, or when the manager stops. */

@@ -159,6 +159,11 @@ export interface Manager {
    * indexes and options of caches are taken from the first call.
    */
   control(declare: (manager: Manager, ended: AbortSignal) => void): void
+  /**
+   * Declares every `control` anew, although the Lease was not lost: what they are declared from has changed. The process
+   * keeps its Lease; running reconciles end, or are aborted half a second later.
+   */
+  renewControl(why: string): void
   /** Adds a function that runs with the manager. */
   add(name: string, run: Runnable, options?: RunnableOptions): void
   check(probe: 'healthz' | 'readyz', name: string, check: Check): void
@@ -360,6 +365,7 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
         controls.push(declare)
         declareOn(control, declare, true)
       },
+      renewControl: (why) => control.renew(why),
       async run(signal) {
         if (hasRun) throw new KubeError('RUNNING', 'a manager runs once')
         const needsWebhooks = registry.admissions.size + registry.conversions.length > 0

@@ -25,6 +25,7 @@ const GRACE_MS = 4_500
 export async function runApp(options: AppOptions, signal: AbortSignal): Promise<void> {
   const { namespace, mode, clock = systemClock } = options
   limitHeapGrowth()
+  let current = options
   const log = options.log ?? createLogger({ level: 'silent' })
   const killSwitch = createKillSwitch(...(options.isPaused === true ? ['configuration'] : []))
   // In observe mode nothing may be refused, and the certificate could not be written.
@@ -55,7 +56,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   const certificate = admission === undefined ? new Set() : certificatePaths(admission.config, namespace, { crds })
   gateWrites(options.cluster, checkWrite, (path) => certificate.has(path) || isPauseEvent(path, namespace))
   if (admission !== undefined)
-    setUpNameAdmission(mgr, options.grants ?? [], [
+    setUpNameAdmission(mgr, () => current.grants ?? [], [
       // Those of the manager's namespace are its own, as in the plan.
       {
         kind: DNSEndpoint,
@@ -82,7 +83,14 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
         })
   try {
     const parts = { dns, log, clock, killSwitch, checkWrite, serving }
-    setUpCapabilities(mgr, withRecords(options, dns), parts)
+    setUpCapabilities(mgr, () => withRecords(current, dns), parts)
+    const { changes } = options
+    changes?.onChange((next, settings) => {
+      current = { ...next, changes }
+      killSwitch.set('configuration', next.isPaused === true)
+      if (next.dns !== undefined) dns?.setZones(next.dns.config.zones)
+      if (settings.some((path) => path !== 'pause')) mgr.renewControl(`settings changed: ${settings.join(', ')}`)
+    })
     await mgr.run(signal)
   } finally {
     await dns?.close()

@@ -36,11 +36,16 @@ interface Parts {
   readonly serving: AppOptions['admission']
 }
 
-/** Adds the capabilities that the options contain to the manager, and what they share. */
-export function setUpCapabilities(mgr: Manager, options: AppOptions, parts: Parts): void {
+/**
+ * Adds the capabilities that the options contain to the manager, and what they share. `current` returns the options that are in
+ * effect: each control is declared from them.
+ */
+export function setUpCapabilities(mgr: Manager, current: () => AppOptions, parts: Parts): void {
   const { dns } = parts
+  const options = current()
   const switches = setUpServing(mgr, options, parts)
-  const members = new Members(mgr, options, parts)
+  const members = new Members(mgr, current, parts)
+  const leadership = { reported: '' }
   if (options.onReady !== undefined) {
     const { onReady } = options
     mgr.add('ready', async ({ signal: running }) => {
@@ -48,12 +53,13 @@ export function setUpCapabilities(mgr: Manager, options: AppOptions, parts: Part
       await untilAborted(running)
     })
   }
-  mgr.control((control, ended) => setUpControl(control, options, { ...parts, switches, members, ended }))
+  mgr.control((control, ended) => setUpControl(control, current(), { ...parts, switches, members, leadership, ended }))
 }
 
 interface ControlParts extends Parts {
   readonly switches: Switches
   readonly members: Members
+  readonly leadership: { reported: string }
   /** Aborts with the term. */
   readonly ended: AbortSignal
 }
@@ -64,11 +70,11 @@ interface ControlParts extends Parts {
  */
 class Members {
   readonly #mgr: Manager
-  readonly #options: AppOptions
+  readonly #options: () => AppOptions
   readonly #parts: Parts
   #registry: MemberRegistry | undefined
 
-  constructor(mgr: Manager, options: AppOptions, parts: Parts) {
+  constructor(mgr: Manager, options: () => AppOptions, parts: Parts) {
     this.#mgr = mgr
     this.#options = options
     this.#parts = parts
@@ -79,12 +85,12 @@ class Members {
   }
 
   get(): MemberRegistry {
-    const { namespace, allowLoopback = false, denyAddresses = [], connectMember } = this.#options
+    const { namespace, allowLoopback = false, connectMember } = this.#options()
     const { checkWrite, clock, log } = this.#parts
     this.#registry ??= setUpMembers(this.#mgr, {
       namespace,
       allowLoopback,
-      denyAddresses,
+      denyAddresses: () => this.#options().denyAddresses ?? [],
       guard: (member) => gateWrites(member, checkWrite),
       connect:
         connectMember === undefined
@@ -99,13 +105,13 @@ class Members {
 function setUpControl(
   mgr: Manager,
   options: AppOptions,
-  { dns, clock, killSwitch, serving, members, ended, switches: always }: ControlParts,
+  { dns, clock, killSwitch, serving, members, leadership, ended, switches: always }: ControlParts,
 ): void {
   const { publish, wildcard, fleet, records, namespace, mode, grants = [] } = options
   const { registry } = mgr.metrics
   members.renew()
   const switches = switchesUntil(always, ended)
-  const { peers, common } = setUpProcess(mgr, options, { dns, clock, killSwitch, switches })
+  const { peers, common } = setUpProcess(mgr, options, { dns, clock, killSwitch, switches, leadership })
   const stores: RecordsStores | undefined =
     records === undefined ? undefined : openRecordsStores(mgr.client, namespace, records.config.stateFolder)
   const { approvals, heldObjects, massLimits } = setUpSafety(mgr, options, {

@@ -8,6 +8,7 @@ import type { Provider } from '../providers/provider.ts'
 import { RecordsConfig } from '../records/config.ts'
 import type { AdmissionConfig } from '../process/admission-config.ts'
 import type { Grants } from '@seamark/dialects'
+import type { NoticeQueue } from '../process/reports/notices.ts'
 import type { SafetyConfig } from '../safety/config.ts'
 import type { DnsConfig } from '../serve/config.ts'
 import type { WildcardOptions } from '../wildcard/options.ts'
@@ -25,6 +26,15 @@ export interface RecordsOptions {
 interface DnsOptions {
   readonly config: DnsConfig
   readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/** Changes of options while the process runs, from the configuration file. */
+export interface OptionChanges extends NoticeQueue {
+  /**
+   * `replace` gets the options from now on and which settings they differ in. Of them the limits, allow-lists, names and zones
+   * of capabilities take effect; what is not `live` in docs/configuration.md must be unchanged.
+   */
+  onChange(replace: (options: AppOptions, settings: readonly string[]) => void): void
 }
 
 export interface AppOptions {
@@ -76,6 +86,8 @@ export interface AppOptions {
   readonly installsCrds?: boolean
   /** Create the ConfigMap `seamark` when it is absent, and report mode and leadership on it. @default false */
   readonly ownsConfigurationObject?: boolean
+  /** @default none */
+  readonly changes?: OptionChanges
   /** Called when the servers listen. */
   readonly onReady?: (addresses: {
     readonly metrics?: string

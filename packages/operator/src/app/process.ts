@@ -37,6 +37,8 @@ export function setUpServing(mgr: Manager, options: AppOptions, { dns, clock, ki
 interface TermDeps extends ProcessDeps {
   /** They call no listener after the term. */
   readonly switches: Switches
+  /** As in ProcessReportDeps; the same in every term. */
+  readonly leadership: { reported: string }
 }
 
 export function setUpProcess(mgr: Manager, options: AppOptions, deps: TermDeps) {
@@ -45,7 +47,11 @@ export function setUpProcess(mgr: Manager, options: AppOptions, deps: TermDeps) 
   const metrics = createProductMetrics(mgr.metrics.registry)
   if (dns !== undefined) setUpDnsControl(mgr, dns, async (running) => switches.ready(running))
   const isWriting = (): boolean => mode === 'enforce' && !killSwitch.isPaused
-  const notify = createNotices(mgr, { namespace, mayReport: isWriting })
+  const notify = createNotices(mgr, {
+    namespace,
+    mayReport: isWriting,
+    ...(options.changes !== undefined && { queue: options.changes }),
+  })
   const own = options.leader === undefined ? undefined : `${options.leader.namespace}/${options.leader.lease}`
   const peers = addPeerCheck(mgr, own, notify)
   const { ownsConfigurationObject = false } = options
@@ -60,6 +66,7 @@ export function setUpProcess(mgr: Manager, options: AppOptions, deps: TermDeps) 
       ownsConfigurationObject,
       notify,
       clock,
+      leadership: deps.leadership,
     })
   const secondWriter = new SecondWriterGuard({
     client: mgr.client,

@@ -1,4 +1,5 @@
 /** The `balance` section of the manager's configuration: the only declaration of its settings and their defaults. */
+import { LIVE } from '../live-setting.ts'
 import { z } from 'zod'
 import type { BalanceDefaults } from './load-balancer.ts'
 
@@ -19,11 +20,13 @@ export const BalanceConfig = z.strictObject({
     .min(1)
     .max(86_400)
     .default(30)
-    .describe('TTL in seconds of records whose load balancer gives none'),
+    .describe('TTL in seconds of records whose load balancer gives none')
+    .meta(LIVE),
   onAllUnhealthy: z
     .enum(['ServeLast', 'ServeAll', 'Remove'])
     .default('ServeLast')
-    .describe('what is published while no endpoint is healthy, where the load balancer says nothing'),
+    .describe('what is published while no endpoint is healthy, where the load balancer says nothing')
+    .meta(LIVE),
   resolver: z
     .string()
     .default('')

@@ -22,8 +22,8 @@ export interface MemberRegistryOptions {
   readonly namespace: string
   /** Registered clusters may be on this machine. */
   readonly allowLoopback: boolean
-  /** Address ranges that no registered cluster may be in. */
-  readonly denyAddresses: readonly string[]
+  /** Address ranges that no registered cluster may be in; read again in each term. */
+  readonly denyAddresses: () => readonly string[]
   readonly connect: (config: ClusterConfig, name: string) => Cluster
   /** Called with every connected cluster, before anything is sent. */
   readonly guard: (cluster: Cluster) => void
@@ -88,7 +88,10 @@ class Members implements MemberRegistry {
     const changed = new Set<string>(this.isRead ? [] : desired.keys())
     for (const [name, { registration, cluster }] of this.clusters) {
       const next = desired.get(name)
-      if (JSON.stringify(next) === JSON.stringify(registration)) continue
+      const isSame = JSON.stringify(next) === JSON.stringify(registration)
+      // Which addresses are denied may have changed with the term.
+      const isJudgedAnew = !this.isRead && (typeof this.#parse(registration) === 'string') !== (cluster === undefined)
+      if (isSame && !isJudgedAnew) continue
       changed.add(name)
       if (next !== undefined && cluster !== undefined && this.#reconfigure(next, cluster)) continue
       this.clusters.delete(name)
@@ -134,7 +137,7 @@ class Members implements MemberRegistry {
     if (kubeconfig === undefined) return 'it has no key kubeconfig'
     const { allowLoopback, denyAddresses } = this.#options
     try {
-      return parseRemoteConfig(kubeconfig, { allowLoopback, deny: denyAddresses })
+      return parseRemoteConfig(kubeconfig, { allowLoopback, deny: denyAddresses() })
     } catch (error) {
       return messageOf(error)
     }

@@ -1,4 +1,5 @@
 /** Settings of the fleet capability. */
+import { LIVE } from '../live-setting.ts'
 import { z } from 'zod'
 
 const SERVER = /^(\[[0-9A-Fa-f:.]+\]|[0-9.]+)(:[0-9]{1,5})?$/
@@ -51,7 +52,8 @@ export const FleetConfig = z.strictObject({
       'nginx.ingress.kubernetes.io/rewrite-target',
       'nginx.ingress.kubernetes.io/ssl-redirect',
     ])
-    .describe('annotations of roots that are copied to leaves; a trailing * allows a prefix; snippets never are'),
+    .describe('annotations of roots that are copied to leaves; a trailing * allows a prefix; snippets never are')
+    .meta(LIVE),
   tlsSecrets: z
     .boolean()
     .default(false)
@@ -63,7 +65,8 @@ export const FleetConfig = z.strictObject({
     .int()
     .min(0)
     .default(900)
-    .describe('how long the deletion of a leaf waits for a cluster that cannot be reached'),
+    .describe('how long the deletion of a leaf waits for a cluster that cannot be reached')
+    .meta(LIVE),
 })
 
 export type FleetConfig = z.output<typeof FleetConfig>

@@ -1,4 +1,5 @@
 /** The `gateway` section of the manager's configuration: the data plane of this cluster inside `seamark run`. */
+import { LIVE } from '../live-setting.ts'
 import { z } from 'zod'
 
 const listenAddress = z
@@ -52,8 +53,13 @@ export const GatewayConfig = z.strictObject({
   ingressClassNames: z
     .array(z.string())
     .default([])
-    .describe('classes of Ingress and HTTPProxy that are served; empty: contour, seamark and objects without a class'),
-  rootNamespaces: z.array(z.string()).default([]).describe('namespaces that may contain root HTTPProxies; empty: all'),
+    .describe('classes of Ingress and HTTPProxy that are served; empty: contour, seamark and objects without a class')
+    .meta(LIVE),
+  rootNamespaces: z
+    .array(z.string())
+    .default([])
+    .describe('namespaces that may contain root HTTPProxies; empty: all')
+    .meta(LIVE),
   gateway: objectKey.default('').describe('NAMESPACE/NAME of the Gateway to serve; empty: all of our GatewayClasses'),
   statusAddresses: z
     .array(z.string())

@@ -17,7 +17,7 @@ function hooks(publish = unified): (kind: Kind, now: object | undefined, old?: o
   const validators = new Map<string, Validate>()
   const webhook = (kind: Kind, { validate }: AdmissionHooks<never>): void =>
     void validators.set(kind.kind, validate as unknown as Validate)
-  setUpNameAdmission({ webhook }, grants, [
+  setUpNameAdmission({ webhook }, () => grants, [
     { kind: DNSEndpoint, names: (object) => requestedBy(object as DNSEndpoint), exempt: new Set(['seamark']) },
     ...judgedSources(publish),
   ])

@@ -23,14 +23,14 @@ export interface JudgedKind {
 
 export function setUpNameAdmission(
   manager: Pick<Manager, 'webhook'>,
-  grants: Grants,
+  grants: () => Grants,
   kinds: readonly JudgedKind[],
 ): void {
   for (const { kind, names, exempt } of kinds) {
     manager.webhook(kind, {
       validate(now, old, { namespace = '' }) {
         if (now === undefined || exempt?.has(namespace) === true) return []
-        return findNameFaults(grants, namespace, names(now), old === undefined ? new Set() : names(old))
+        return findNameFaults(grants(), namespace, names(now), old === undefined ? new Set() : names(old))
       },
     })
   }

@@ -4,6 +4,7 @@
  *
  * Defaults are those of `seamark run`.
  */
+import { LIVE } from '../live-setting.ts'
 import { z } from 'zod'
 import { duration } from '../duration.ts'
 
@@ -53,31 +54,43 @@ export const PublishConfig = z.strictObject({
   defaultIssuerName: text(
     '',
     'issuer of Certificates whose source names none; empty: no Certificate for such a source',
-  ),
+  ).meta(LIVE),
   defaultIssuerKind: z
     .enum(['Issuer', 'ClusterIssuer'])
     .default('ClusterIssuer')
-    .describe('kind of the default issuer: Issuer or ClusterIssuer'),
-  defaultDelegatedDomain: text('', 'domain to which DNS-01 challenges are delegated; empty: no delegation by default'),
-  allowedDelegatedDomains: list('delegated domains that the annotation delegated-domain may name'),
-  allowCustomDelegations: flag(false, 'let the annotation delegated-domain name any domain'),
+    .describe('kind of the default issuer: Issuer or ClusterIssuer')
+    .meta(LIVE),
+  defaultDelegatedDomain: text(
+    '',
+    'domain to which DNS-01 challenges are delegated; empty: no delegation by default',
+  ).meta(LIVE),
+  allowedDelegatedDomains: list('delegated domains that the annotation delegated-domain may name').meta(LIVE),
+  allowCustomDelegations: flag(false, 'let the annotation delegated-domain name any domain').meta(LIVE),
   revisionHistoryLimit: z
     .number()
     .int()
     .min(0)
     .default(0)
-    .describe('revisionHistoryLimit of Certificates; 0 leaves the field out'),
-  propagatedAnnotations: list('annotation keys copied from the source to generated objects'),
-  propagatedLabels: list('label keys copied from the source to generated objects'),
-  allowedDnsNamespaces: list('namespaces that the annotation dns-namespace may name; empty: none'),
-  allowedIssuerNamespaces: list('namespaces that the annotation issuer-namespace may name; empty: none'),
-  certificateApplyLimit: z.number().min(0).default(0).describe('Certificate applies per second; 0: no limit'),
+    .describe('revisionHistoryLimit of Certificates; 0 leaves the field out')
+    .meta(LIVE),
+  propagatedAnnotations: list('annotation keys copied from the source to generated objects').meta(LIVE),
+  propagatedLabels: list('label keys copied from the source to generated objects').meta(LIVE),
+  allowedDnsNamespaces: list('namespaces that the annotation dns-namespace may name; empty: none').meta(LIVE),
+  allowedIssuerNamespaces: list('namespaces that the annotation issuer-namespace may name; empty: none').meta(LIVE),
+  certificateApplyLimit: z
+    .number()
+    .min(0)
+    .default(0)
+    .describe('Certificate applies per second; 0: no limit')
+    .meta(LIVE),
   certificateApplyRetryBaseDelay: duration
     .default('5s')
-    .describe('first delay before a Certificate is applied, with certificateApplyLimit'),
+    .describe('first delay before a Certificate is applied, with certificateApplyLimit')
+    .meta(LIVE),
   certificateApplyRetryMaxDelay: duration
     .default('10m')
-    .describe('longest delay before a Certificate is applied, with certificateApplyLimit'),
+    .describe('longest delay before a Certificate is applied, with certificateApplyLimit')
+    .meta(LIVE),
   annotationPrefix: text(
     'contour-plus.cybozu.com/',
     'prefix of the annotations exclude, delegated-domain, dns-namespace and issuer-namespace',

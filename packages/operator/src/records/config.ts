@@ -4,6 +4,7 @@
  * Secrets are referenced (environment variable, file, or key of a Secret), never written into the configuration.
  */
 import { parseLabelSelector } from '@seamark/kube/object'
+import { LIVE } from '../live-setting.ts'
 import { z } from 'zod'
 import { ProviderConfig, SecretRef } from '../providers/config.ts'
 import { DEFAULT_ENDPOINT_LIMITS } from './sync/tenants/tenant-limits.ts'
@@ -22,15 +23,21 @@ export const RecordsConfig = z
     zones: z
       .array(z.string())
       .default([])
-      .describe('write only to these zones of the providers; empty: to all of them'),
+      .describe('write only to these zones of the providers; empty: to all of them')
+      .meta(LIVE),
     defaultTtl: z
       .number()
       .int()
       .min(1)
       .max(86_400)
       .default(300)
-      .describe('TTL in seconds of records whose source gives none'),
-    types: z.array(z.enum(MANAGEABLE_TYPES)).default(['A', 'AAAA', 'CNAME']).describe('record types that are managed'),
+      .describe('TTL in seconds of records whose source gives none')
+      .meta(LIVE),
+    types: z
+      .array(z.enum(MANAGEABLE_TYPES))
+      .default(['A', 'AAAA', 'CNAME'])
+      .describe('record types that are managed')
+      .meta(LIVE),
     stateFolder: z
       .string()
       .default('')
@@ -38,28 +45,36 @@ export const RecordsConfig = z
     dnsEndpoints: z
       .strictObject({
         enabled: z.boolean().default(false).describe('serve DNSEndpoints, instead of leaving them to ExternalDNS'),
-        labelFilter: z.string().default('').describe('serve only DNSEndpoints that match this label selector'),
+        labelFilter: z
+          .string()
+          .default('')
+          .describe('serve only DNSEndpoints that match this label selector')
+          .meta(LIVE),
         annotationFilter: z
           .string()
           .default('')
-          .describe('serve only DNSEndpoints whose annotations match this selector'),
+          .describe('serve only DNSEndpoints whose annotations match this selector')
+          .meta(LIVE),
         namespace: z.string().default('').describe('serve only DNSEndpoints of this namespace; empty: of all'),
         trustedNamespaces: z
           .array(z.string())
           .default([])
-          .describe('namespaces whose annotations seamark.io/adopt and seamark.io/approve count; *: every namespace'),
+          .describe('namespaces whose annotations seamark.io/adopt and seamark.io/approve count; *: every namespace')
+          .meta(LIVE),
         maxPerObject: z
           .number()
           .int()
           .min(1)
           .default(DEFAULT_ENDPOINT_LIMITS.perObject)
-          .describe('endpoints of one DNSEndpoint; an object with more is not served, and what is published stays'),
+          .describe('endpoints of one DNSEndpoint; an object with more is not served, and what is published stays')
+          .meta(LIVE),
         maxPerNamespace: z
           .number()
           .int()
           .min(1)
           .default(DEFAULT_ENDPOINT_LIMITS.perNamespace)
-          .describe("endpoints of all DNSEndpoints of a namespace, oldest objects first; not of the manager's own"),
+          .describe("endpoints of all DNSEndpoints of a namespace, oldest objects first; not of the manager's own")
+          .meta(LIVE),
       })
       .prefault({}),
     /** The TXT registry settings of an ExternalDNS that uses the same zones. */

@@ -16,6 +16,7 @@ const markers: fc.Arbitrary<Marker> = fc.record(
     plan: fc.nat(),
     revision: field,
     from: field,
+    resource: field,
     part: fc.array(fc.ipV4(), { maxLength: 20 }),
   },
   { requiredKeys: ['owner', 'cluster', 'source', 'plan'] },
@@ -23,9 +24,15 @@ const markers: fc.Arbitrary<Marker> = fc.record(
 
 describe('a marker', () => {
   it('has its fields in one fixed order', () => {
-    const full = { ...marker, part: ['192.0.2.1', '192.0.2.2'], from: 'external-dns/x', revision: '7' }
+    const full = {
+      ...marker,
+      part: ['192.0.2.1', '192.0.2.2'],
+      from: 'external-dns/x',
+      resource: 'crd/web/shop',
+      revision: '7',
+    }
     expect(printMarker(subject, full)).toBe(
-      '"v=seamark1,owner=prod,cluster=c-1,source=s-1,plan=42,rev=7,from=external-dns/x,part=192.0.2.1|192.0.2.2"',
+      '"v=seamark1,owner=prod,cluster=c-1,source=s-1,plan=42,rev=7,from=external-dns/x,resource=crd/web/shop,part=192.0.2.1|192.0.2.2"',
     )
   })
 

@@ -21,6 +21,8 @@ export interface Marker {
   readonly revision?: string
   /** `external-dns/OWNER`, `dnslb/IDENTITY`: the registry entry that existed at the adoption, and is kept beside our marker. */
   readonly from?: string
+  /** `external-dns/resource` of that entry, so that it can be given back when the entry was removed: `ingress/web/shop`. */
+  readonly resource?: string
   /** Our own values of a shared set. Absent: the whole set is ours. */
   readonly part?: readonly string[]
 }
@@ -94,6 +96,7 @@ export function printMarker(subject: { name: string; type: string }, marker: Mar
   let text = `${VERSION_FIELD}owner=${marker.owner},cluster=${marker.cluster},source=${marker.source},plan=${marker.plan}`
   if (marker.revision !== undefined) text += `,rev=${marker.revision}`
   if (marker.from !== undefined) text += `,from=${marker.from}`
+  if (marker.resource !== undefined) text += `,resource=${marker.resource}`
   if (marker.part !== undefined) text += `,part=${marker.part.join('|')}`
   if (key !== undefined) text += `,mac=${macOf(subject, text, key)}`
   return txtValue(text)
@@ -149,6 +152,7 @@ function readFields(cursor: Cursor, { owner, cluster }: Head): Marker | undefine
   if (cursor.isPastEnd)
     return revision === undefined ? { owner, cluster, source, plan } : { owner, cluster, source, plan, revision }
   const from = cursor.take('from=')
+  const resource = cursor.take('resource=')
   const part = cursor.take('part=')
   cursor.take('mac=')
   if (!cursor.isPastEnd) return undefined
@@ -159,6 +163,7 @@ function readFields(cursor: Cursor, { owner, cluster }: Head): Marker | undefine
     plan,
     ...(revision !== undefined && { revision }),
     ...(from !== undefined && { from }),
+    ...(resource !== undefined && { resource }),
     ...(part !== undefined && { part: part === '' ? [] : part.split('|') }),
   }
 }

@@ -4,6 +4,7 @@
  */
 import { DnsError, fqdn, REGION_FIELDS } from '@seamark/dns'
 import { isIP } from 'node:net'
+import { LIVE } from '../live-setting.ts'
 import { z } from 'zod'
 import { SecretRef } from '../providers/config.ts'
 
@@ -63,7 +64,8 @@ export const DnsConfig = z
         }),
       )
       .default([])
-      .describe('zones to serve: NAME starts with an SOA and NS of its own, NAME=FILE from a zone file'),
+      .describe('zones to serve: NAME starts with an SOA and NS of its own, NAME=FILE from a zone file')
+      .meta(LIVE),
     dataDir: z
       .string()
       .default('')

@@ -118,6 +118,53 @@ describe('a DNS service', () => {
     await second.stop()
   })
 
+  it('takes other zones while it runs, without an interruption of those that stay; what a removed one had is stored', async () => {
+    const at = async (name: string) => {
+      const { message } = await client.query({ server: only.at, name, type: 'SOA' })
+      return rcodeName(message.rcode)
+    }
+    const only = await start({ dataDir: folder })
+    only.lead()
+    await write(only.service, 'www', '192.0.2.1')
+    only.service.setZones(['example.test', 'more.test'])
+    expect(await ask(only)).toBe('192.0.2.1')
+    // As the next term of leadership does.
+    only.service.renew()
+    only.lead()
+    await expect.poll(async () => at('more.test')).toBe('NOERROR')
+    expect(await ask(only)).toBe('192.0.2.1')
+    only.service.setZones(['more.test'])
+    await expect.poll(async () => ask(only)).toBe('REFUSED')
+    await expect(write(only.service, 'www', '192.0.2.2')).rejects.toThrow('example.test')
+    expect((await only.service.provider.zones(signal)).map(({ name }) => name)).toEqual(['more.test.'])
+    only.service.setZones(['more.test', 'example.test'])
+    await answers(only, '192.0.2.1')
+    await write(only.service, 'www', '192.0.2.3', '192.0.2.1')
+    expect(await ask(only)).toBe('192.0.2.3')
+  })
+
+  it('a replica copies a zone that is new from its primaries, and no more one that is removed', async () => {
+    const [leader, other] = await startReplicas(2)
+    if (leader === undefined || other === undefined) throw new Error('two replicas are needed')
+    leader.lead()
+    await write(leader.service, 'www', '192.0.2.1')
+    await answers(other, '192.0.2.1')
+    for (const { service } of [leader, other]) service.setZones(['example.test', 'more.test'])
+    leader.service.renew()
+    leader.lead()
+    await expect
+      .poll(
+        async () => {
+          const { message } = await client.query({ server: other.at, name: 'more.test', type: 'SOA' })
+          return rcodeName(message.rcode)
+        },
+        { timeout: 10_000 },
+      )
+      .toBe('NOERROR')
+    for (const { service } of [leader, other]) service.setZones(['more.test'])
+    await answers(other, 'REFUSED')
+  })
+
   it('refuses a zone that was not complete before a restart', async () => {
     const options = { waitsForRecords: true }
     const first = await start({ dataDir: folder }, options)

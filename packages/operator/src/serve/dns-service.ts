@@ -49,6 +49,8 @@ export interface DnsService {
   readonly provider: Provider
   /** Zones and whether they are answered. */
   zones(): readonly ZoneStatus[]
+  /** Serves these zones from now on (`dns.zones`), a new one as at a start: when `lead` or the leader has created it. */
+  setZones(zones: readonly string[]): void
   /** Takes over the zones in the process that writes. False: some cannot be read or created yet; call it again. */
   lead(signal: AbortSignal): Promise<boolean>
   /** What was led before is not: calls of the provider wait for the next `lead`. */
@@ -101,11 +103,16 @@ class Service implements DnsService {
   readonly #options: DnsServiceOptions
   readonly #keys: Map<Fqdn, TsigKey>
   readonly #followers = new Map<Fqdn, SecondaryZone>()
+  readonly #stopFollowing = new Map<Fqdn, () => void>()
   readonly #client = createDnsClient({ timeoutMs: 1000, tries: 1 })
   /** Resolves when the zones may be written. */
   #leading: Promise<void> = Promise.resolve()
   #onLeading: () => void = () => undefined
   #hasCaughtUp = false
+  /** Settles when the zones are those of the last `setZones`. */
+  #zonesSet: Promise<void> = Promise.resolve()
+  /** Set while `follow` runs with primaries: starts to follow zones that are new. */
+  #followNew: (() => void) | undefined
   /** `#leading` has resolved. */
   #hasLed = false
   #server: DnsServer | undefined
@@ -219,7 +226,9 @@ class Service implements DnsService {
   async #followPrimaries(signal: AbortSignal): Promise<void> {
     const { config, isLeading, log } = this.#options
     const key = this.#signer === undefined ? undefined : this.#keys.get(this.#signer)
-    const running = this.#zones.origins.map(async (zone) => {
+    const running = new Set<Promise<void>>()
+    const followZone = async (zone: Fqdn): Promise<void> => {
+      const ended = new AbortController()
       const follower = new SecondaryZone({
         zone,
         client: this.#client,
@@ -238,9 +247,31 @@ class Service implements DnsService {
         ...(key !== undefined && { key }),
       })
       this.#followers.set(zone, follower)
-      await follower.run(signal)
-    })
+      this.#stopFollowing.set(zone, () => ended.abort())
+      await follower.run(AbortSignal.any([signal, ended.signal]))
+    }
+    this.#followNew = () => {
+      for (const zone of this.#zones.origins) if (!this.#followers.has(zone)) running.add(followZone(zone))
+    }
+    this.#followNew()
+    await untilAborted(signal)
+    this.#followNew = undefined
     await Promise.all(running)
+  }
+
+  setZones(zones: readonly string[]): void {
+    this.#zonesSet = this.#zonesSet
+      .then(async () => this.#zones.setZones(zones))
+      .then(() => {
+        for (const [zone, stop] of this.#stopFollowing) {
+          if (this.#zones.origins.includes(zone)) continue
+          stop()
+          this.#followers.delete(zone)
+          this.#stopFollowing.delete(zone)
+        }
+        this.#followNew?.()
+      })
+      .catch(this.#warn)
   }
 
   renew(): void {
@@ -250,6 +281,7 @@ class Service implements DnsService {
   }
 
   async lead(signal: AbortSignal): Promise<boolean> {
+    await this.#zonesSet
     if (this.#hasCaughtUp) await this.#zones.loadFailed()
     else await this.#catchUp(signal)
     this.#hasCaughtUp = true

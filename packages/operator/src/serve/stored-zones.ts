@@ -74,7 +74,7 @@ export function configuredZones({ zones }: Pick<DnsConfig, 'zones'>): ReadonlyMa
 export class StoredZones {
   readonly #options: StoredZonesOptions
   readonly #deps: Deps
-  readonly #origins: ReadonlyMap<Fqdn, { readonly file?: string }>
+  #origins: ReadonlyMap<Fqdn, { readonly file?: string }>
   readonly #faults = new Map<Fqdn, string>()
   /** Stores of the zones in ConfigMaps. */
   readonly #shared = new Map<Fqdn, SharedStore>()
@@ -120,6 +120,19 @@ export class StoredZones {
     for (const origin of this.origins) await this.#serveCopy(origin)
     const { startTimeoutMs = START_TIMEOUT_MS } = this.#options
     for (const origin of this.origins) await this.#load(origin, startTimeoutMs)
+  }
+
+  /** Serves other zones from now on. What is stored of a zone that is not served any more stays. */
+  async setZones(zones: readonly string[]): Promise<void> {
+    const before = this.#origins
+    this.#origins = configuredZones({ zones: [...zones] })
+    for (const origin of before.keys()) {
+      if (this.#origins.has(origin)) continue
+      await this.#keeper.remove(origin)
+      for (const known of [this.#faults, this.#shared, this.#folders]) known.delete(origin)
+      this.#options.log.info({ zone: origin }, 'zone is not served any more; what is stored of it stays')
+    }
+    for (const origin of this.origins) if (!before.has(origin)) await this.#load(origin, START_TIMEOUT_MS)
   }
 
   /** Before the API server is asked: it may be away. */

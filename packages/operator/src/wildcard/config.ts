@@ -3,6 +3,7 @@
  * options inside (options.ts) and their defaults derive from it.
  */
 import { parseLabelSelector } from '@seamark/kube/object'
+import { LIVE } from '../live-setting.ts'
 import { z } from 'zod'
 import { duration } from '../duration.ts'
 
@@ -22,25 +23,31 @@ export const WildcardConfig = z.strictObject({
     .min(1)
     .max(2 ** 31 - 1)
     .default(60)
-    .describe('TTL of the records, in seconds'),
+    .describe('TTL of the records, in seconds')
+    .meta(LIVE),
   nodeSelector: z
     .string()
     .refine((text) => typeof parseLabelSelector(text) === 'function', { error: 'is no label selector' })
     .default('')
-    .describe('label selector of nodes that may serve; empty: every node'),
+    .describe('label selector of nodes that may serve; empty: every node')
+    .meta(LIVE),
   excludeUnschedulable: z.boolean().default(true).describe('remove a cordoned node at once'),
   allowInternal: z
     .boolean()
     .default(true)
     .describe('publish the internal addresses of a node that has no external address of the family'),
-  removalDelay: duration.default('45s').describe('how long a node is not ready before it is removed'),
-  coalesce: duration.default('5s').describe('after a write, further changes wait this long and are written together'),
+  removalDelay: duration.default('45s').describe('how long a node is not ready before it is removed').meta(LIVE),
+  coalesce: duration
+    .default('5s')
+    .describe('after a write, further changes wait this long and are written together')
+    .meta(LIVE),
   minTargets: z
     .number()
     .int()
     .min(0)
     .default(0)
-    .describe('do not shrink below this many nodes while nodes that are not ready could fill up; 0: no floor'),
+    .describe('do not shrink below this many nodes while nodes that are not ready could fill up; 0: no floor')
+    .meta(LIVE),
   onEmpty: z
     .enum(['keep', 'delete'])
     .default('keep')

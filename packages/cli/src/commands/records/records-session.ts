@@ -30,7 +30,6 @@ import {
   ProviderError,
   RecordsError,
   type RecordsStores,
-  shown,
   type Target,
   type TenantRules,
   tenantRules,
@@ -272,7 +271,7 @@ function printPlansWide(plans: readonly Plan[]): string {
     ? 'no changes\n'
     : printTable(
         heading,
-        rows.map((row) => row.map(shown)),
+        rows.map((row) => row.map((text) => printable(text))),
       )
 }
 

@@ -1,20 +1,38 @@
 /**
- * Notices that the configuration file changed while the manager runs, and logs it: settings are read once, at the start, so
- * that no guard changes in the middle of a pass. A mounted ConfigMap is replaced by renaming a link, which file system
- * notifications miss; so the content is read and compared.
+ * Follows the configuration file while the manager runs: settings that may change without a restart take effect, the others
+ * are named, and a file that cannot be used changes nothing. Each change is logged, and is an Event on the ConfigMap of the
+ * manager.
+ *
+ * A mounted ConfigMap is replaced by renaming a link, which file system notifications miss; so the content is read and compared.
+ * A file that is written in place may be read half written, and half a file may be a valid one: a new content counts when two
+ * reads in a row find it.
  */
 import { readFile } from 'node:fs/promises'
 import { type Clock, type Logger, messageOf, poll } from '@seamark/kube'
-import { type ConfigResult, listSettings, type LoadedConfig, valueAt } from '@seamark/operator'
+import {
+  type AppOptions,
+  changeConfig,
+  type ConfigResult,
+  configurationNotices,
+  type FoundConfiguration,
+  type LoadedConfig,
+  type Notice,
+  type OptionChanges,
+} from '@seamark/operator'
 
-/** The kubelet itself takes up to a minute to update a mounted ConfigMap. */
-const POLL_MS = 10_000
+/** Two reads and what follows from them take less than a second. The kubelet takes up to a minute to update a mounted ConfigMap. */
+const POLL_MS = 250
+
+type Config = LoadedConfig['config']
 
 export interface ConfigWatch {
   readonly path: string
-  /** What the manager runs with. */
-  readonly running: LoadedConfig['config']
+  /** What the manager was started with. */
+  readonly running: Config
   readonly parse: (text: string) => ConfigResult
+  /** The manager runs with `config` from now on, which differs in these settings. */
+  readonly replace: (config: Config, settings: readonly string[]) => void
+  readonly notify: (notice: Notice) => void
   readonly log: Pick<Logger, 'info' | 'warn'>
   readonly clock: Clock
   readonly pollMs?: number
@@ -22,42 +40,80 @@ export interface ConfigWatch {
 
 /** Resolves when `signal` is aborted. */
 export async function watchConfig(
-  { path, running, parse, log, clock, pollMs = POLL_MS }: ConfigWatch,
+  { path, running: first, parse, replace, notify, log, clock, pollMs = POLL_MS }: ConfigWatch,
   signal: AbortSignal,
 ): Promise<void> {
-  let last = JSON.stringify({ kind: 'same' })
+  let running = first
+  let before: FoundConfiguration = { kind: 'valid', live: [], restart: [] }
+  let read: string | undefined
+  let judged: string | undefined
   const compare = async (): Promise<undefined> => {
-    const found = compareConfig(running, await readFile(path, 'utf8').then(parse, unreadable))
-    const text = JSON.stringify(found)
-    if (text !== last) report(found)
-    last = text
+    const file = await readFile(path, 'utf8').catch((error: unknown) => ({ error: messageOf(error) }))
+    const content = JSON.stringify(file)
+    const isStable = content === read
+    read = content
+    if (!isStable || content === judged) return
+    judged = content
+    take(typeof file === 'string' ? parseComplete(file, parse) : { ok: false, faults: [file.error] })
   }
   await poll(compare, { clock, intervalMs: pollMs, signal })
 
-  function report(found: ConfigComparison): void {
-    if (found.kind === 'same') log.info({ path }, 'configuration file is again as the manager runs')
-    else if (found.kind === 'changed')
-      log.warn({ path, settings: found.settings }, 'configuration file changed; restart needed')
-    else log.warn({ path, faults: found.faults }, 'configuration file is invalid; the manager would not start with it')
+  function take(result: ConfigResult): void {
+    const change = result.ok ? changeConfig(running, result.config) : undefined
+    const found: FoundConfiguration =
+      result.ok && change !== undefined
+        ? { kind: 'valid', live: change.live, restart: change.restart }
+        : { kind: 'invalid', faults: result.ok ? [] : result.faults }
+    const at = `${new Date(clock.now()).toISOString().slice(0, 19)}Z`
+    for (const notice of configurationNotices(found, { path, at, before })) {
+      const { severity, reason, message, fields = {} } = notice
+      log[severity === 'Warning' ? 'warn' : 'info']({ path, ...fields, reason }, message)
+      notify(notice)
+    }
+    before = found
+    if (change === undefined || change.live.length === 0) return
+    running = change.config
+    replace(running, change.live)
   }
 }
 
-type ConfigComparison =
-  | { readonly kind: 'same' }
-  | { readonly kind: 'changed'; readonly settings: readonly string[] }
-  | { readonly kind: 'invalid'; readonly faults: readonly string[] }
-
-/** Which settings a restart would change. */
-function compareConfig(running: LoadedConfig['config'], found: ConfigResult): ConfigComparison {
-  if (!found.ok) return { kind: 'invalid', faults: found.faults }
-  const settings = listSettings()
-    .map(({ path }) => path)
-    .filter((path) => JSON.stringify(valueAt(running, path)) !== JSON.stringify(valueAt(found.config, path)))
-  if (settings.length > 0) return { kind: 'changed', settings }
-  // Parts that no flag can set, such as references to Secrets.
-  return JSON.stringify(running) === JSON.stringify(found.config) ? { kind: 'same' } : { kind: 'changed', settings: [] }
+/** A file that was just emptied would be one with every default, and the defaults allow more than most files do. */
+function parseComplete(text: string, parse: ConfigWatch['parse']): ConfigResult {
+  return text.trim() === '' ? { ok: false, faults: ['the file is empty'] } : parse(text)
 }
 
-function unreadable(error: unknown): ConfigResult {
-  return { ok: false, faults: [messageOf(error)] }
+/** Passes the changes of the file on to the manager. */
+export class ConfigChanges implements OptionChanges {
+  readonly #listeners = new Set<() => void>()
+  #notices: Notice[] = []
+  /** The manager is not set up yet. */
+  #early: { readonly options: AppOptions; readonly settings: readonly string[] } | undefined
+  #replace: ((options: AppOptions, settings: readonly string[]) => void) | undefined
+
+  notify(notice: Notice): void {
+    this.#notices.push(notice)
+    for (const listener of this.#listeners) listener()
+  }
+
+  take(): Notice[] {
+    const taken = this.#notices
+    this.#notices = []
+    return taken
+  }
+
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  onChange(replace: (options: AppOptions, settings: readonly string[]) => void): void {
+    this.#replace = replace
+    if (this.#early !== undefined) replace(this.#early.options, this.#early.settings)
+    this.#early = undefined
+  }
+
+  replace(options: AppOptions, settings: readonly string[]): void {
+    if (this.#replace !== undefined) this.#replace(options, settings)
+    else this.#early = { options, settings: [...(this.#early?.settings ?? []), ...settings] }
+  }
 }

@@ -28,6 +28,8 @@ export interface GatewayCapability {
   readonly cluster: Cluster
   readonly mode: 'observe' | 'enforce'
   readonly isPaused: boolean
+  /** Calls `replace` when the configuration changed. Returns the unsubscribe function. */
+  readonly onChange: (replace: (now: Pick<GatewayCapability, 'config' | 'grants' | 'isPaused'>) => void) => () => void
   readonly allowLoopback: boolean
   readonly namespace: string
   readonly leaseTimes: LeaseTimes
@@ -73,6 +75,8 @@ export async function runGateway(options: GatewayCapability, signal: AbortSignal
   })
   setUpGateway(mgr, {
     settings: settingsOf(config, options.grants, options.allowLoopback),
+    onSettings: (replace) =>
+      options.onChange((now) => replace(settingsOf(now.config, now.grants, options.allowLoopback))),
     http,
     https,
     ports,
@@ -92,7 +96,8 @@ export async function runGateway(options: GatewayCapability, signal: AbortSignal
   })
   // After the caches of the gateway were configured.
   watchSwitches(mgr.cluster, namespace, killSwitch)
-  await mgr.run(signal)
+  const unsubscribe = options.onChange((now) => killSwitch.set('configuration', now.isPaused))
+  await mgr.run(signal).finally(unsubscribe)
 }
 
 function settingsOf(config: GatewayConfig, grants: Grants, allowsLoopback: boolean): BuildSettings {

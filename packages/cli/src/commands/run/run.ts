@@ -1,7 +1,8 @@
 /** `seamark run`: the unified manager, with the capabilities its configuration turns on. */
 import { GATEWAY_FIELD_MANAGER } from '@seamark/gateway'
-import { type Cluster, type Logger, systemClock } from '@seamark/kube'
+import { type Cluster, type Logger, type MassLimits, systemClock } from '@seamark/kube'
 import {
+  type AppOptions,
   FIELD_MANAGER,
   leaseTimes,
   type ManagerConfiguration,
@@ -13,7 +14,7 @@ import {
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
 import { openLog } from '../../command-log.ts'
-import { watchConfig } from './config-watch.ts'
+import { ConfigChanges, watchConfig } from './config-watch.ts'
 import { runGateway } from './gateway-capability.ts'
 import { addKubeFlags, type KubeFlags, openCluster, ownNamespace } from '../../flags/kube-flags.ts'
 import { addSettingFlags, configPath, parseConfig, readConfig } from '../../flags/setting-flags.ts'
@@ -36,15 +37,46 @@ export function build(io: Io): Command {
         'the namespace of the manager is unknown outside a pod; name it with --namespace',
         EXIT.usage,
       )
-    const log = openLog(io, config.logLevel)
-    const removalLimits = massLimits(config.safety)
+    const level = { current: config.logLevel }
+    const log = openLog(io, level)
+    let limits = massLimits(config.safety)
+    // Read at each use: they may change while the connections are open.
+    const removalLimits: MassLimits = {
+      get count() {
+        return limits.count
+      },
+      get share() {
+        return limits.share
+      },
+    }
     const path = configPath(io, flags)
     const stopped = new AbortController()
+    const changes = new ConfigChanges()
+    const listeners = new Set<(config: ManagerConfiguration) => void>()
+    /** The connection of the manager, as long as it runs. */
+    let connected: Cluster | undefined
     const watching =
       path === undefined
         ? undefined
         : watchConfig(
-            { path, running: config, parse: (text) => parseConfig(io, flags, text), log, clock: systemClock },
+            {
+              path,
+              running: config,
+              parse: (text) => parseConfig(io, flags, text),
+              notify: (notice) => changes.notify(notice),
+              replace(now, settings) {
+                level.current = now.logLevel
+                limits = massLimits(now.safety)
+                for (const listener of listeners) listener(now)
+                const ofManager = settings.filter(
+                  (setting) => setting !== 'logLevel' && !setting.startsWith('gateway.'),
+                )
+                if (connected !== undefined && ofManager.length > 0)
+                  changes.replace(appOptions(io, { cluster: connected, config: now, namespace, log }), ofManager)
+              },
+              log,
+              clock: systemClock,
+            },
             AbortSignal.any([io.signal, stopped.signal]),
           )
     const ended = new AbortController()
@@ -52,7 +84,8 @@ export function build(io: Io): Command {
     const start = async (running: AbortSignal) => {
       const cluster = await openCluster(io, flags, { fieldManager: FIELD_MANAGER, log, removalLimits })
       try {
-        await runManager(io, { cluster, config, namespace, log }, running)
+        connected = cluster
+        await runApp({ ...appOptions(io, { cluster, config, namespace, log }), changes }, running)
       } finally {
         await cluster.close()
       }
@@ -71,6 +104,12 @@ export function build(io: Io): Command {
                 cluster: gateway,
                 mode: config.mode,
                 isPaused: config.pause,
+                onChange(replace) {
+                  const listener = (now: ManagerConfiguration): void =>
+                    replace({ config: now.gateway, grants: now.grants, isPaused: now.pause })
+                  listeners.add(listener)
+                  return () => listeners.delete(listener)
+                },
                 allowLoopback: config.allowLoopback,
                 namespace,
                 leaseTimes: leaseTimes(config.leaderElection),
@@ -96,55 +135,50 @@ export function build(io: Io): Command {
   })
 }
 
-async function runManager(
-  io: Io,
-  {
-    cluster,
-    config,
-    namespace,
-    log,
-  }: { cluster: Cluster; config: ManagerConfiguration; namespace: string; log: Logger },
-  signal: AbortSignal,
-): Promise<void> {
+interface ManagerFacts {
+  readonly cluster: Cluster
+  readonly config: ManagerConfiguration
+  readonly namespace: string
+  readonly log: Logger
+}
+
+function appOptions(io: Io, { cluster, config, namespace, log }: ManagerFacts): AppOptions {
   const { leaderElection, metrics, probes, publish, wildcard, dns, mode } = config
-  await runApp(
-    {
-      cluster,
-      log,
-      mode,
-      grants: config.grants,
-      namespace,
-      isPaused: config.pause,
-      ownsConfigurationObject: true,
-      installsCrds: config.installCRDs,
-      safety: config.safety,
-      denyAddresses: config.denyAddresses,
-      allowLoopback: config.allowLoopback,
-      ...(config.balance.enabled && { balance: { config: config.balance } }),
-      ...(config.fleet.enabled && { fleet: config.fleet }),
-      ...(publish.enabled && { publish: publishOptions(publish) }),
-      records: { config: config.records, env: io.env },
-      ...(wildcard.enabled && { wildcard: wildcardOptions(wildcard) }),
-      ...(isOn(config.admission.address) && {
-        admission: { config: config.admission },
-      }),
-      ...(dns.listen.length > 0 && { dns: { config: dns, env: io.env } }),
-      ...(leaderElection.enabled && {
-        leader: {
-          lease: leaderElection.lease,
-          namespace: leaderElection.namespace || namespace,
-          ...leaseTimes(leaderElection),
-        },
-      }),
-      ...(isOn(metrics.address) && { metrics: metrics.address }),
-      ...(isOn(probes.address) && { probes: probes.address }),
-      onReady: ({ probes: at, dns: dnsAddresses = [] }) => {
-        for (const address of dnsAddresses) io.stdout.write(`dns ${address}\n`)
-        io.stdout.write(`ready ${at ?? ''}\n`)
+  return {
+    cluster,
+    log,
+    mode,
+    grants: config.grants,
+    namespace,
+    isPaused: config.pause,
+    ownsConfigurationObject: true,
+    installsCrds: config.installCRDs,
+    safety: config.safety,
+    denyAddresses: config.denyAddresses,
+    allowLoopback: config.allowLoopback,
+    ...(config.balance.enabled && { balance: { config: config.balance } }),
+    ...(config.fleet.enabled && { fleet: config.fleet }),
+    ...(publish.enabled && { publish: publishOptions(publish) }),
+    records: { config: config.records, env: io.env },
+    ...(wildcard.enabled && { wildcard: wildcardOptions(wildcard) }),
+    ...(isOn(config.admission.address) && {
+      admission: { config: config.admission },
+    }),
+    ...(dns.listen.length > 0 && { dns: { config: dns, env: io.env } }),
+    ...(leaderElection.enabled && {
+      leader: {
+        lease: leaderElection.lease,
+        namespace: leaderElection.namespace || namespace,
+        ...leaseTimes(leaderElection),
       },
+    }),
+    ...(isOn(metrics.address) && { metrics: metrics.address }),
+    ...(isOn(probes.address) && { probes: probes.address }),
+    onReady: ({ probes: at, dns: dnsAddresses = [] }) => {
+      for (const address of dnsAddresses) io.stdout.write(`dns ${address}\n`)
+      io.stdout.write(`ready ${at ?? ''}\n`)
     },
-    signal,
-  )
+  }
 }
 
 function isOn(address: string): boolean {

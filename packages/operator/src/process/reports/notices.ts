@@ -19,23 +19,44 @@ export interface Notice {
 
 export type Notify = (notice: Notice) => void
 
+/** Notices that are logged already, and wait for a process that leads and may write. */
+export interface NoticeQueue {
+  /** Removes and returns them. */
+  take(): Notice[]
+  /** Called after each that is added. Returns the unsubscribe function. */
+  subscribe(listener: () => void): () => void
+}
+
+const NO_NOTICES: NoticeQueue = { take: () => [], subscribe: () => () => undefined }
+
 const EVENT_SOURCE = 'seamark'
 
 export function createNotices(
   manager: Manager,
-  { namespace, mayReport }: { readonly namespace: string; readonly mayReport: () => boolean },
+  {
+    namespace,
+    mayReport,
+    queue = NO_NOTICES,
+  }: { readonly namespace: string; readonly mayReport: () => boolean; readonly queue?: NoticeQueue },
 ): Notify {
+  const about = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name: CONFIGURATION_OBJECT } }
   let send: RunnableContext['event'] | undefined
   manager.add(
     'notices',
     async (context) => {
       send = (...event) => context.event(...event)
+      const drain = (): void => {
+        for (const { severity, reason, message } of queue.take())
+          if (mayReport()) context.event(about, severity, reason, message)
+      }
+      const unsubscribe = queue.subscribe(drain)
+      drain()
       await untilAborted(context.signal)
+      unsubscribe()
       send = undefined
     },
     { leader: true, reportingController: EVENT_SOURCE },
   )
-  const about = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name: CONFIGURATION_OBJECT } }
   return ({ reason, severity, message, fields = {} }) => {
     manager.log[severity === 'Warning' ? 'warn' : 'info']({ ...fields, reason }, message)
     if (mayReport()) send?.(about, severity, reason, message)

@@ -24,6 +24,8 @@ export interface ProcessReportDeps {
   readonly ownsConfigurationObject: boolean
   readonly notify: Notify
   readonly clock: Clock
+  /** The last report of the leadership, which is not repeated when only the settings of a term change. */
+  readonly leadership: { reported: string }
 }
 
 /** The last mode in which a manager wrote. */
@@ -70,12 +72,11 @@ export function addProcessReports(manager: Manager, deps: ProcessReportDeps): vo
       await switches.ready(signal)
       const found = await client.find(Lease, lease, { signal }).catch(() => undefined)
       const { holderIdentity = 'this process', leaseTransitions = 0 } = found?.spec ?? {}
-      if (!signal.aborted)
-        notify({
-          reason: 'LeaderElected',
-          severity: 'Normal',
-          message: `${holderIdentity} holds Lease ${lease} (transition ${leaseTransitions}) and writes; other replicas wait`,
-        })
+      const message = `${holderIdentity} holds Lease ${lease} (transition ${leaseTransitions}) and writes; other replicas wait`
+      if (!signal.aborted && deps.leadership.reported !== message) {
+        deps.leadership.reported = message
+        notify({ reason: 'LeaderElected', severity: 'Normal', message })
+      }
       await untilAborted(signal)
     },
     { leader: true },
@@ -113,7 +114,7 @@ const RESUMED = {
 
 function pauseNotice(by: readonly string[], namespace: string): Parameters<Notify>[0] {
   const remedy = by.includes('configuration')
-    ? 'set pause: false in the configuration and restart the manager'
+    ? 'set pause: false in the configuration file; a flag or a variable needs a restart'
     : `kubectl -n ${namespace} annotate configmap ${CONFIGURATION_OBJECT} seamark.io/pause-`
   return {
     reason: 'Paused',

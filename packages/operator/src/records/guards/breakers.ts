@@ -13,7 +13,7 @@ import { isMassChange } from '../../safety/mass-limits.ts'
 import { addStamps, type GuardState, withinWindow } from '../state/guard-state.ts'
 import type { Limits } from '../plan/limits.ts'
 import { ADOPTED } from '../../rrset/marker.ts'
-import type { PlanInput, Sources } from '../plan/plan.ts'
+import type { Change, PlanInput, Sources } from '../plan/plan.ts'
 import { setKey } from '../../rrset/rrset.ts'
 import type { ZoneView } from '../plan/zone-view.ts'
 import { isApproved, type PlanGuard } from './guard.ts'
@@ -208,12 +208,21 @@ function isMarked(view: ZoneView, name: string): boolean {
   return view.at(name).firstMarked !== undefined
 }
 
-/** Number of names that get their first marker. */
-function countNew(passed: readonly Candidate[], { view }: PlanInput, pick: (candidate: Candidate) => string): number {
-  const fresh = passed.filter(
-    ({ effect, change }) => (effect === 'create' || change.reason === 'Adopted') && !isMarked(view, change.group),
+/** Changes of names that get their first marker. */
+function newlyMarked(passed: readonly Candidate[], { view }: PlanInput): Change[] {
+  return passed.flatMap(({ effect, change }) =>
+    (effect === 'create' || change.reason === 'Adopted') && !isMarked(view, change.group) ? [change] : [],
   )
-  return new Set(fresh.map(pick)).size
+}
+
+/**
+ * Number of sources that get their first marker: not those that request another name and have one there already. A plan over
+ * the names that a source requests sees both.
+ */
+function countNewSources(fresh: readonly Change[], { view, owner }: PlanInput): number {
+  if (fresh.length === 0) return 0
+  const { sources } = countMarked(view, owner.id)
+  return new Set(fresh.flatMap(({ source }) => (sources.has(source) ? [] : [source]))).size
 }
 
 /** Number of names that keep no record of ours. */
@@ -241,6 +250,7 @@ export function stateAfter(
   const { state, limits, now } = input
   const deletions = passed.filter(isDeletion)
   const { owned } = baselineOf(input)
+  const fresh = newlyMarked(passed, input)
   const waiting = new Map<string, number>()
   for (const [{ change }, { code }] of objections) {
     // All other entries are removed: a source that reappears starts anew.
@@ -258,14 +268,8 @@ export function stateAfter(
   return {
     version: 1,
     fence: Math.max(state.fence, passed.length > 0 ? input.number : 0),
-    ownedNames: Math.max(
-      0,
-      owned.names + countNew(passed, input, ({ change }) => change.group) - countLost(deletions, input),
-    ),
-    ownedSources: Math.max(
-      0,
-      owned.sources + countNew(passed, input, ({ change }) => change.source) - vanishedSources(deletions, input).size,
-    ),
+    ownedNames: Math.max(0, owned.names + new Set(fresh.map(({ group }) => group)).size - countLost(deletions, input)),
+    ownedSources: Math.max(0, owned.sources + countNewSources(fresh, input) - vanishedSources(deletions, input).size),
     deleted: recent(
       addStamps(
         state.deleted,

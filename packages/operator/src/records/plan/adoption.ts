@@ -6,7 +6,7 @@
  */
 import type { Candidate } from './candidates.ts'
 import { claimText } from '../../rrset/external-dns-registry.ts'
-import { type Marker, markerSet, printMarker } from '../../rrset/marker.ts'
+import { isFieldText, type Marker, markerSet, printMarker } from '../../rrset/marker.ts'
 import type { Owner, Ownership } from './ownership.ts'
 import type { Change, Desired, PlanInput } from './plan.ts'
 import { canonicalValue, isInvalid, type RRset, sameValues, sortedUnique } from '../../rrset/rrset.ts'
@@ -53,6 +53,14 @@ export function claimOf(ownership: Extract<Ownership, { kind: 'theirs' }>): stri
   return claims.size === 1 && claim !== '' ? claim : undefined
 }
 
+/** Of the entry of ExternalDNS, as far as a marker can contain it. */
+function resourceOf({ entries }: Extract<Ownership, { kind: 'theirs' }>): Pick<Marker, 'resource'> {
+  for (const { entry } of entries)
+    if (entry !== 'unknown' && entry.resource !== undefined && isFieldText(entry.resource))
+      return { resource: entry.resource }
+  return {}
+}
+
 function isNamed(adopt: string, ownership: Extract<Ownership, { kind: 'theirs' }>, present: RRset): boolean {
   const claim = claimOf(ownership)
   if (claim !== undefined) return adopt === claim
@@ -76,6 +84,7 @@ export function adoptionOf(
     plan: by.number,
     ...(by.revision !== undefined && { revision: by.revision }),
     ...(claim !== undefined && { from: claim }),
+    ...resourceOf(ownership),
   }
   const before = view.marked(set.name, set.type)?.set
   const to = markerSet(set, before, undefined, printMarker(set, marker, by.owner.key))

@@ -182,6 +182,7 @@ function writeCandidate(
     plan: input.number,
     ...(source.revision !== undefined && { revision: source.revision }),
     ...(mine?.marker.from !== undefined && { from: mine.marker.from }),
+    ...(mine?.marker.resource !== undefined && { resource: mine.marker.resource }),
     ...(policy?.isShared === true && { part: set.values }),
   }
   const before = input.view.marked(set.name, set.type)?.set
@@ -199,7 +200,8 @@ function writeCandidate(
     owner: input.owner.id,
     source: source.uid,
     risk: riskOf(set.name, input.zone, from, to),
-    ttlEffect: from?.ttl ?? 0,
+    // Of the marker nobody asks.
+    ttlEffect: effect === 'marker' ? 0 : (from?.ttl ?? 0),
     group: set.name,
   }
   return { change, effect, desired, ...(mine !== undefined && { marker: mine.marker }) }

@@ -3,7 +3,12 @@ import { describe, expect, it } from 'vitest'
 import { memoryProvider } from '../../providers/memory.ts'
 import { executorFixture } from '../../../testing/executor-fixture.ts'
 import { type HandOver, planAdoption, planExclusive, planRelease, planTransfer } from './hand-over.ts'
-import { readRegistryValue, registryNames, type RegistryOptions } from '../../rrset/external-dns-registry.ts'
+import {
+  printRegistryValue,
+  readRegistryValue,
+  registryNames,
+  type RegistryOptions,
+} from '../../rrset/external-dns-registry.ts'
 import { isMarkerName } from '../../rrset/marker.ts'
 import {
   applied,
@@ -144,11 +149,31 @@ describe('hand-over', () => {
       [[set, { ...registryEntry(set), values: ['"heritage=other"'] }], 'UnknownRegistry'],
     ]
     for (const [observed, code] of zones) {
-      expect(planAdoption(fixtureOf(observed), 'external-dns/prod-a')).toMatchObject({
-        changes: [],
-        refused: [{ code }],
-      })
+      const named = planAdoption({ ...fixtureOf(observed), names: new Set([set.name]) }, 'external-dns/prod-a')
+      expect(named).toMatchObject({ changes: [], refused: [{ code }] })
+      // Without names only what may be of that owner was asked for.
+      const { changes, refused } = planAdoption(fixtureOf(observed), 'external-dns/prod-a')
+      expect([changes, refused.map((each) => each.code)]).toEqual([[], code === 'UnknownRegistry' ? [code] : []])
     }
+  })
+
+  it('keeps the resource of an entry over adoption, removal of the entry, transfer and a change of values', () => {
+    const set = record('www', 'A', ['192.0.2.1'])
+    const resource = 'ingress/web/shop'
+    const value = printRegistryValue({ owner: 'prod-a', resource }, {})
+    const before = [set, { ...registryEntry(set, 'prod-a'), values: [value] }]
+    const adopted = applied(before, planAdoption(fixtureOf(before), 'external-dns/prod-a').changes)
+    const alone = applied(adopted, planExclusive(fixtureOf(adopted, NOW + 1), 'external-dns/prod-a').changes)
+    expect(alone.flatMap(({ values }) => values)).not.toContain(value)
+    const item = want(record('www', 'A', ['192.0.2.9']), source('uid'))
+    const changed = applied(alone, plan({ observed: alone, desired: [item], number: NOW + 2 }).changes)
+    const other = { owner: 'other', cluster: 'c-2' }
+    const given = applied(changed, planTransfer(fixtureOf(changed, NOW + 3), other).changes)
+    const theirs = { ...fixtureOf(given, NOW + 4), owner: { id: other.owner, cluster: other.cluster } }
+    const back = applied(given, planRelease(theirs, { owner: 'prod-b', registry: {} }).changes)
+    expect(back.flatMap(({ type, values }) => (type === 'TXT' ? values : []))).toEqual([
+      printRegistryValue({ owner: 'prod-b', resource }, {}),
+    ])
   })
 
   it('adopts unmarked records when they are named explicitly', () => {

@@ -11,7 +11,12 @@
 import type { Reason } from '../../reasons.ts'
 import { adoptionOf, claimOf, isAdoptable } from './adoption.ts'
 import { EMPTY_STATE } from '../state/guard-state.ts'
-import { printRegistryValue, registryNames, type RegistryOptions } from '../../rrset/external-dns-registry.ts'
+import {
+  claimText,
+  printRegistryValue,
+  registryNames,
+  type RegistryOptions,
+} from '../../rrset/external-dns-registry.ts'
 import { ADOPTED, MARKER_TTL, type Marker, markerSet, printMarker } from '../../rrset/marker.ts'
 import { removeEntries, type Owner, type Ownership, ownershipOf } from './ownership.ts'
 import { baseOf, type Change, type Plan, type Refusal, type ZoneId } from './plan.ts'
@@ -28,16 +33,24 @@ export interface HandOver extends ZoneId {
   readonly names?: ReadonlySet<string>
 }
 
+/** Without names, only records of that owner are looked at: others were not asked for. */
 export function planAdoption(input: HandOver, from: string): Plan {
+  const isNamed = input.names !== undefined
   return collect(input, (set, ownership) => {
     if (ownership.kind === 'ours') return undefined
-    if (ownership.kind !== 'theirs') return refuse('ForeignOwner', 'it is shared by others')
-    if (!isAdoptable(ownership, input.view, set)) return refuse(ownership.code, ownership.message)
+    if (ownership.kind !== 'theirs') return isNamed ? refuse('ForeignOwner', 'it is shared by others') : undefined
+    if (!isNamed && !mayBeOf(ownership, from)) return undefined
     const claim = claimOf(ownership) ?? 'unmarked'
+    if (!isAdoptable(ownership, input.view, set)) return refuse(ownership.code, ownership.message)
     if (claim !== from)
       return refuse(ownership.code, `it belongs to ${claim === 'unmarked' ? 'no owner' : claim}, not to ${from}`)
     return adoptionOf(set, ownership, input.view, { owner: input.owner, source: ADOPTED, number: input.number })
   })
+}
+
+/** An entry that cannot be read may be of any owner. */
+function mayBeOf({ entries }: Extract<Ownership, { kind: 'theirs' }>, from: string): boolean {
+  return entries.some(({ entry }) => entry === 'unknown' || claimText(entry) === from)
 }
 
 /** With `to`, an ExternalDNS registry entry is written where there is none, so that ExternalDNS owns the record. */
@@ -46,7 +59,7 @@ export function planRelease(input: HandOver, to?: { owner: string; registry: Reg
     if (ownership.kind !== 'ours') return undefined
     const before = input.view.marked(set.name, set.type)?.set
     const after = markerSet(set, before, ownership.mine.value, undefined)
-    const markers = to !== undefined && ownership.kept.length === 0 ? [entryFor(set, to)] : []
+    const markers = to !== undefined && ownership.kept.length === 0 ? [entryFor(set, to, ownership.mine.marker)] : []
     const newOwner = to === undefined ? (ownership.mine.marker.from ?? 'no owner') : `external-dns/${to.owner}`
     return markerChange(input, set, { from: before, to: after }, markers, 'Released', `given to ${newOwner}`)
   })
@@ -79,11 +92,16 @@ export function planExclusive(input: HandOver, from: string): Plan {
   })
 }
 
-function entryFor(set: { name: string; type: string }, to: { owner: string; registry: RegistryOptions }): SetChange {
+function entryFor(
+  set: { name: string; type: string },
+  to: { owner: string; registry: RegistryOptions },
+  { resource }: Marker,
+): SetChange {
+  const entry = { owner: to.owner, ...(resource !== undefined && { resource }) }
   const name = registryNames(set.name, set.type, to.registry)[0] ?? set.name
   return {
     from: undefined,
-    to: { name, type: 'TXT', ttl: MARKER_TTL, values: [printRegistryValue({ owner: to.owner }, to.registry)] },
+    to: { name, type: 'TXT', ttl: MARKER_TTL, values: [printRegistryValue(entry, to.registry)] },
   }
 }
 

@@ -1,14 +1,13 @@
 /**
- * Plans as files and text: JSON that `seamark apply` and `seamark undo` read, Markdown for a pull request, lines for a
- * terminal. A file may contain plans for several zones, with everything needed to apply or undo them.
+ * Plans as files: JSON that `seamark apply` and `seamark undo` read. A file may contain plans for several zones, with everything
+ * needed to apply or undo them.
  */
-import { printable } from '@seamark/dns'
 import { z } from 'zod'
 import { RecordsError } from '../../rrset/error.ts'
 import { EMPTY_STATE } from '../state/guard-state.ts'
 import { approveCommand } from '../../safety/held-change.ts'
 import type { Change, Plan, Refusal } from './plan.ts'
-import { type RRset, shown } from '../../rrset/rrset.ts'
+import type { RRset } from '../../rrset/rrset.ts'
 import type { SetChange } from '../../rrset/set-change.ts'
 import { type Reason, REASONS } from '../../reasons.ts'
 
@@ -181,96 +180,4 @@ function changeOf(entry: PlanFile['changes'][number]): Change {
     group,
     ...((entry.isApproved === true || entry.isReleased === true) && { isApproved: true }),
   }
-}
-
-const SIGN = { create: '+', update: '~', delete: '-' } as const
-
-function values(set: RRset | undefined): string {
-  return set === undefined ? '(none)' : set.values.map(shown).join(', ')
-}
-
-function effect(change: Change | Refusal): string {
-  const { from, to } = change
-  if (from === undefined) return values(to)
-  if (to === undefined) return values(from)
-  const ttl = from.ttl === to.ttl ? '' : `  ttl ${from.ttl} → ${to.ttl}`
-  return `${values(from)} → ${values(to)}${ttl}`
-}
-
-export function printPlanText(plans: readonly Plan[]): string {
-  const lines: string[] = []
-  for (const plan of plans) {
-    lines.push(`zone ${shown(plan.zone)} (${shown(plan.provider)}), owner ${shown(plan.owner)}`)
-    for (const change of plan.changes) {
-      const wait = change.ttlEffect > 0 ? `, old answer for up to ${change.ttlEffect} s` : ''
-      lines.push(`  ${SIGN[change.op]} ${printable(change.name)} ${printable(change.type)}  ${effect(change)}`)
-      lines.push(`      ${change.reason}: ${shown(change.message)}; risk ${change.risk}${wait}`)
-    }
-    for (const refusal of plan.refused) {
-      const until = refusal.until === undefined ? '' : ` until ${new Date(refusal.until).toISOString()}`
-      lines.push(
-        `  ! ${printable(refusal.name)} ${printable(refusal.type)}  ${refusal.op} held: ${refusal.code}${until}: ${shown(refusal.why)}`,
-      )
-    }
-    for (const { set, count } of heldSets(plan))
-      lines.push(`  ${count} held together; to let them pass: ${approveCommand(set)}`)
-    if (plan.changes.length === 0 && plan.refused.length === 0) lines.push('  no changes')
-  }
-  const { changes, refused } = totals(plans)
-  lines.push(`${changes} changes, ${refused} held`)
-  return `${lines.join('\n')}\n`
-}
-
-/** Held sets that can be approved. */
-function heldSets({ refused }: Plan): { set: string; count: number }[] {
-  const counts = new Map<string, number>()
-  for (const { set } of refused) if (set !== undefined) counts.set(set, (counts.get(set) ?? 0) + 1)
-  return Array.from(counts, ([set, count]) => ({ set, count }))
-}
-
-function totals(plans: readonly Plan[]): { changes: number; refused: number } {
-  return {
-    changes: plans.reduce((sum, plan) => sum + plan.changes.length, 0),
-    refused: plans.reduce((sum, plan) => sum + plan.refused.length, 0),
-  }
-}
-
-/** Escapes a table cell: record values are untrusted text and must not end the cell or become markup. */
-function cell(text: string): string {
-  return shown(text).replaceAll('\\', '\\\\').replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('`', "'")
-}
-
-export function printPlanMarkdown(plans: readonly Plan[]): string {
-  const { changes, refused } = totals(plans)
-  const lines = [`## DNS plan: ${changes} changes, ${refused} held`, '']
-  for (const plan of plans) {
-    lines.push(`### ${cell(plan.zone)} (${cell(plan.provider)})`, '')
-    if (plan.changes.length > 0) {
-      lines.push('| | name | type | change | reason | risk | old answer for |', '|---|---|---|---|---|---|---|')
-      for (const change of plan.changes) {
-        const cells = [
-          change.op,
-          change.name,
-          change.type,
-          effect(change),
-          change.reason,
-          change.risk,
-          `${change.ttlEffect} s`,
-        ]
-        lines.push(`| ${cells.map(cell).join(' | ')} |`)
-      }
-      lines.push('')
-    }
-    if (plan.refused.length > 0) {
-      lines.push('| held | name | type | code | why |', '|---|---|---|---|---|')
-      for (const refusal of plan.refused) {
-        lines.push(`| ${[refusal.op, refusal.name, refusal.type, refusal.code, refusal.why].map(cell).join(' | ')} |`)
-      }
-      lines.push('')
-      for (const { set, count } of heldSets(plan))
-        lines.push(`${count} held together; to let them pass: \`${approveCommand(set)}\``, '')
-    }
-    if (plan.changes.length === 0 && plan.refused.length === 0) lines.push('No changes.', '')
-  }
-  return lines.join('\n')
 }

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { inverseOf } from './inverse.ts'
 import { markedSet } from '../../rrset/marker.ts'
 import { ownershipOf } from './ownership.ts'
-import { parsePlanFile, printPlanJson, printPlanMarkdown, printPlanText } from './plan-file.ts'
+import { parsePlanFile, printPlanJson } from './plan-file.ts'
+import { printPlanMarkdown, printPlanText } from './plan-text.ts'
 import {
   applied,
   inputOf,

@@ -43,7 +43,7 @@ async function settled() {
         const event: Context['event'] = (about, type, reason) => events.push(`${about.metadata.name} ${type} ${reason}`)
         reportReleased({ event }, 'seamark', report)
       },
-      breaker: ({ code, changes, isOpen }) => breakers.push(`${code} ${changes} ${isOpen ? 'opened' : 'closed'}`),
+      breaker: ({ code, changes, state }) => breakers.push(`${code} ${changes} ${state}`),
     },
   })
   onTestFinished(async () => loop.stop())

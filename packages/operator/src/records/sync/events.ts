@@ -40,7 +40,8 @@ export function reportReleased(context: EventContext, namespace: string, report:
 }
 
 export function reportBreaker(context: EventContext, namespace: string, change: BreakerChange): void {
-  const { provider, zone, code, why, changes, isOpen } = change
+  const { provider, zone, code, why, changes, state } = change
+  const isOpen = state !== 'closed'
   const note = isOpen
     ? `zone ${zone} of ${provider}: ${changes} changes are held: ${why}`
     : `zone ${zone} of ${provider}: the breaker is closed again; nothing is held by it`

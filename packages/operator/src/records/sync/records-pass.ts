@@ -86,6 +86,11 @@ export interface PassTools {
 const REVIEW_MS = 200
 /** Until the watch is live again, usually a few seconds. */
 const UNCONFIRMED_MS = 15_000
+const BREAKER_MESSAGES = {
+  opened: 'breaker opened',
+  changed: 'breaker holds other changes',
+  closed: 'breaker closed',
+} as const
 /** As which records joins the approvals by annotation. */
 export const APPROVALS_PART = 'records'
 
@@ -218,11 +223,11 @@ export class RecordsPass {
     return { released, objects }
   }
 
-  /** One log line and one report per zone when a breaker opens or closes; each held record is reported on its own source. */
+  /** One log line and one report per zone when a breaker opens, holds others, or closes; each held record is reported on its own source. */
   #reportBreakers(before: readonly Held[], reports: SyncReports): void {
     for (const change of breakerChanges(before, this.#held.all())) {
-      const { isOpen, ...about } = change
-      this.#options.log.warn(about, isOpen ? 'breaker opened' : 'breaker closed')
+      const { state, ...about } = change
+      this.#options.log.warn(about, BREAKER_MESSAGES[state])
       reports.breaker(change)
     }
   }
