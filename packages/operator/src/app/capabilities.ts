@@ -153,6 +153,8 @@ function setUpControl(
     setUpBalance(reporting('balance'), {
       ...common,
       ...options.balance,
+      namespace,
+      hasFleet: fleet !== undefined,
       ...(hostSources !== undefined && { hostSources }),
       guard: { allowLoopback: options.allowLoopback ?? false, deny: options.denyAddresses ?? [] },
       ownZones: dns?.zones().map(({ zone }) => zone) ?? [],

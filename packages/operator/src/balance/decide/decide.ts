@@ -42,6 +42,8 @@ export interface BalanceFacts extends StatusFacts {
   readonly holder: string | undefined
   /** A source of publish that keeps the name from it. */
   readonly holding?: HostHolding | undefined
+  /** Why its namespace may not have its health check; nothing is probed then. */
+  readonly probeFault?: string | undefined
   /** Endpoints that refer to this load balancer, in any order. */
   readonly endpoints: readonly Immutable<DNSLoadBalancerEndpoint>[]
   /** By key of the endpoint. */
@@ -120,6 +122,16 @@ export function decide(facts: BalanceFacts): BalanceDecision {
       events: [warning(message)],
     })
   }
+  // After the claims: an older load balancer keeps its name, or a younger one would change what is published.
+  if (facts.probeFault !== undefined)
+    return rest(facts, {
+      reason: 'HealthCheckRefused',
+      message: facts.probeFault,
+      isReady: false,
+      state: 'Error',
+      active: undefined,
+      events: [warning(facts.probeFault)],
+    })
   return decideValid(facts, settings)
 }
 
