@@ -59,10 +59,47 @@ interface Manifest {
 /** With one of these an account gives itself every other right. */
 const SELF_GRANTING = ['escalate', 'bind', 'impersonate']
 const READS_ALL = ['get', 'list', 'watch', '*']
+const READS = ['get', 'list', 'watch']
+/** Whatever the verb: with `get` the API server starts a command in a Pod, too, over a WebSocket. */
+const ALWAYS_REFUSED = new Set([
+  'pods/attach',
+  'pods/ephemeralcontainers',
+  'pods/exec',
+  'pods/portforward',
+  'pods/proxy',
+  'services/proxy',
+  'nodes/proxy',
+  'serviceaccounts/token',
+])
+/** What is written there gives its author rights, runs as another account, or signs its certificates. */
+const NEVER_WRITTEN = new Set([
+  'roles',
+  'clusterroles',
+  'rolebindings',
+  'clusterrolebindings',
+  'pods',
+  'deployments',
+  'daemonsets',
+  'statefulsets',
+  'replicasets',
+  'replicationcontrollers',
+  'jobs',
+  'cronjobs',
+  'certificatesigningrequests',
+  'certificatesigningrequests/approval',
+  'certificatesigningrequests/status',
+  'validatingadmissionpolicies',
+  'validatingadmissionpolicybindings',
+  'mutatingadmissionpolicies',
+  'mutatingadmissionpolicybindings',
+])
+/** Every object of the API server passes through these: the CA of one that is named may be written, and nothing else. */
+const WEBHOOKS = new Set(['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'])
+const WRITES_BY_NAME = ['patch', 'update']
 
 /**
- * A role of an example contains no wildcard and no verb with which its account could extend its rights, and no ClusterRole that
- * is bound in every namespace reads Secrets, unless `secretReaders` has its name with the reason.
+ * A role of an example contains no wildcard and nothing with which its account could extend its rights (verbs, commands in Pods,
+ * tokens, workloads, roles and bindings, webhooks but one that is named), and no ClusterRole that is bound in every namespace reads Secrets, unless `secretReaders` has its name with the reason.
  */
 export function findRoleFaults(
   path: string,
@@ -90,8 +127,26 @@ function faultsOfRule(
   return [
     ...([...apiGroups, ...resources, ...verbs].some((each) => each.includes('*')) ? ['contains a wildcard'] : []),
     ...verbs.filter((verb) => SELF_GRANTING.includes(verb)).map((verb) => `contains the verb ${verb}`),
+    ...resources
+      .filter((each) => ALWAYS_REFUSED.has(each))
+      .map((each) => `contains ${each}: commands, connections or tokens of others`),
+    ...resources
+      .filter((each) => NEVER_WRITTEN.has(each) && verbs.some((verb) => isWrite(verb)))
+      .map((each) => `writes ${each}`),
+    ...resources
+      .filter((each) => WEBHOOKS.has(each) && verbs.some((verb) => isWrite(verb) && !isByName(verb, resourceNames)))
+      .map((each) => `writes ${each} that it does not name`),
     ...(isEverywhere && readsSecrets ? ['reads the Secrets of every namespace'] : []),
   ]
+}
+
+/** The verbs of SELF_GRANTING and wildcards are faults of their own. */
+function isWrite(verb: string): boolean {
+  return !READS.includes(verb) && !SELF_GRANTING.includes(verb) && verb !== '*'
+}
+
+function isByName(verb: string, resourceNames: readonly string[]): boolean {
+  return resourceNames.length > 0 && WRITES_BY_NAME.includes(verb)
 }
 
 const BASE = /^(FROM\s+)(?<image>[^\s@]+)(?:@(?<digest>\S+))?/gm

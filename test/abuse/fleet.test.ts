@@ -98,6 +98,7 @@ describe('a tenant of the hub', () => {
           { op: 'add', path: '/spec/rules/-', value: rule },
           { op: 'add', path: '/spec/defaultBackend', value: { service: { name: 'web', port: { number: 80 } } } },
           { op: 'replace', path: '/spec/ingressClassName', value: 'internal' },
+          { op: 'add', path: '/metadata/labels', value: { type: 'internal-shard' } },
           {
             op: 'add',
             path: '/metadata/annotations/nginx.ingress.kubernetes.io~1configuration-snippet',
@@ -112,6 +113,7 @@ describe('a tenant of the hub', () => {
     expect(spec).toMatchObject({ ingressClassName: 'nginx', rules: [{ host: 'own.example.com' }] })
     expect([spec?.rules?.length, spec?.defaultBackend]).toEqual([1, undefined])
     expect(Object.keys(metadata.annotations ?? {}).filter((key) => !key.startsWith('seamark.io/'))).toEqual([])
+    expect(metadata.labels).not.toHaveProperty('type')
     const degraded = async () =>
       (await environment.global('own'))?.status?.conditions?.find(({ type }) => type === 'Degraded')?.message
     await expect.poll(degraded, POLL_OPTIONS).toContain('overrides may not set')

@@ -116,6 +116,7 @@ export const REASONS = {
   EndpointSelected: 'the endpoint is healthy and published',
   EndpointUnhealthy: 'the endpoint does not pass its health check',
   EndpointUnproven: 'the endpoint has not passed its health check yet',
+  HealthCheckRefused: 'the namespace may not have such a health check; published records are unchanged',
   HealthUnknown: 'the health of the endpoints is not known; published records are unchanged',
   HealthyEndpoints: 'the healthy endpoints of the best priority are published',
   LoadBalancerInvalid: 'the load balancer has a field that cannot be used',

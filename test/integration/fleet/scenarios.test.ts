@@ -244,7 +244,19 @@ describe('a fleet', () => {
       metadata: { namespace: 'render', name: 'render' },
       spec: {
         targetRefs: [{ group: 'networking.k8s.io', kind: 'Ingress', name: 'render' }],
-        overrides: [{ cluster: 'eu1', patches: [{ op: 'add', path: '/metadata/labels', value: { team: 'a' } }] }],
+        overrides: [
+          {
+            cluster: 'eu1',
+            patches: [
+              { op: 'add', path: '/metadata/labels', value: { team: 'a' } },
+              {
+                op: 'replace',
+                path: '/metadata/annotations/nginx.ingress.kubernetes.io~1rewrite-target',
+                value: '/eu1/$1',
+              },
+            ],
+          },
+        ],
       },
     } as GlobalIngressPolicy)
     const annotations = {
@@ -260,7 +272,9 @@ describe('a fleet', () => {
       'seamark.io/leaf',
       'seamark.io/spec-hash',
     ])
-    expect(leaf?.metadata.labels).toMatchObject({ team: 'a', 'seamark.io/managed': 'true' })
+    expect(leaf?.metadata.annotations?.['nginx.ingress.kubernetes.io/rewrite-target']).toBe('/eu1/$1')
+    expect(leaf?.metadata.labels).toMatchObject({ 'seamark.io/managed': 'true' })
+    expect(leaf?.metadata.labels).not.toHaveProperty('team')
   })
 
   it('refuses a policy with the path of the field, and leaves what is placed', async () => {

@@ -145,6 +145,8 @@ export const GlobalIngressPolicy = defineKind({
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
 })
+/** In the manager's namespace: of roots without a policy of their own. */
+export const DEFAULT_POLICY_NAME = 'default'
 export type GlobalIngressPolicy = ObjectOf<typeof GlobalIngressPolicy>
 
 /** The policy of a root without any. */

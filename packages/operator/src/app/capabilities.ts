@@ -163,6 +163,8 @@ function setUpControl(
       ...common,
       ...options.balance,
       findNameFault,
+      namespace,
+      hasFleet: fleet !== undefined,
       ...(hostSources !== undefined && { hostSources }),
       guard: { allowLoopback: options.allowLoopback ?? false, deny: options.denyAddresses ?? [] },
       ownZones: dns?.zones().map(({ zone }) => zone) ?? [],

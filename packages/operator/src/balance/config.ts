@@ -27,6 +27,13 @@ export const BalanceConfig = z.strictObject({
     .default('ServeLast')
     .describe('what is published while no endpoint is healthy, where the load balancer says nothing')
     .meta(LIVE),
+  trustedNamespaces: z
+    .array(z.string())
+    .default([])
+    .describe(
+      "namespaces whose health checks may read bodies, send headers and ask other hosts and ports, besides the manager's own; *: every namespace",
+    )
+    .meta(LIVE),
   resolver: z
     .string()
     .default('')
@@ -35,6 +42,7 @@ export const BalanceConfig = z.strictObject({
 
 export type BalanceConfig = z.output<typeof BalanceConfig>
 
+/** A redirect leads where the tenant's server says, so that none is followed. */
 export function balanceDefaults({ ttl, onAllUnhealthy }: BalanceConfig): BalanceDefaults {
-  return { ttlSeconds: ttl, onAllUnhealthy }
+  return { ttlSeconds: ttl, onAllUnhealthy, maxRedirects: 0 }
 }

@@ -2,6 +2,7 @@ import type { AdmissionHooks } from '@seamark/kube'
 import { apiVersionOf, type Kind, type Obj } from '@seamark/kube/object'
 import { describe, expect, it } from 'vitest'
 import { addKindWebhooks } from './kind-webhooks.ts'
+import { probeRules } from './probe-rules.ts'
 
 const hooks = new Map<string, AdmissionHooks<Obj>>()
 addKindWebhooks(
@@ -11,6 +12,7 @@ addKindWebhooks(
     conversion: () => undefined,
   },
   true,
+  probeRules([], 'manager'),
 )
 
 const object = (spec: object): Obj => ({ metadata: { namespace: 'web', name: 'x' }, spec }) as Obj
@@ -35,6 +37,16 @@ describe('webhooks of the load balancing kinds', () => {
       'DNSLoadBalancer v1beta1',
       { DNSName: 'a.example.com', type: 'Balanced', singleton: true },
       ['spec: invalid load balancer type: singleton and type specicied'],
+    ],
+    [
+      'DNSLoadBalancer v1beta1',
+      { DNSName: 'a.example.com', healthCheck: { bodyContains: 'x' } },
+      [expect.stringContaining('spec.healthCheck: a health check with bodyContains needs a trusted namespace')],
+    ],
+    [
+      'DNSLoadBalancer v1',
+      { dnsName: 'a.example.com', healthCheck: { headers: { a: 'b' } } },
+      [expect.stringContaining('spec.healthCheck: a health check with headers needs a trusted namespace')],
     ],
     ['DNSLoadBalancer v1', { dnsName: 'a.example.com', strategy: 'Exclusive', healthCheck: { path: '/ok' } }, []],
     ['DNSLoadBalancer v1', { dnsName: 'a..com' }, [expect.stringContaining("spec: invalid dns name 'a..com'")]],

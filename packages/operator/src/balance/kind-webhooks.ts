@@ -17,12 +17,15 @@ import { DNSLoadBalancerSpecV1, DNSLoadBalancerV1 } from '../api/v1/dns-load-bal
 import { DNSProviderSpecV1, DNSProviderV1 } from '../api/v1/dns-provider.ts'
 import { targetOf } from './decide/endpoints.ts'
 import { BALANCE_DEFAULTS, readLoadBalancer } from './load-balancer.ts'
+import { findProbeFault, type ProbeRules } from './probe-rules.ts'
 import { readProvider } from './provider/decide-provider.ts'
 
 export function addKindWebhooks(
   mgr: Pick<Manager, 'webhook' | 'conversion'>,
   /** False: conversion only, where nothing may be refused. */
   hasAdmission: boolean,
+  /** Of health checks. @default everything is permitted */
+  rules?: ProbeRules,
 ): void {
   addConversions(mgr)
   if (!hasAdmission) return
@@ -30,14 +33,16 @@ export function addKindWebhooks(
     default({ spec }) {
       if (spec.type === undefined && spec.singleton === undefined) spec.type = 'Balanced'
     },
-    validate: newFaults<DNSLoadBalancer>(faultsOfLoadBalancer),
+    validate: newFaults<DNSLoadBalancer>((object) => faultsOfLoadBalancer(object, rules)),
   })
   mgr.webhook(DNSLoadBalancerV1, {
     default({ spec }) {
       spec.strategy ??= 'Balanced'
     },
     validate: newFaults<DNSLoadBalancerV1>((object) =>
-      faultsBySchema(DNSLoadBalancerSpecV1, object.spec, () => faultsOfLoadBalancer(loadBalancerToV1beta1(object))),
+      faultsBySchema(DNSLoadBalancerSpecV1, object.spec, () =>
+        faultsOfLoadBalancer(loadBalancerToV1beta1(object), rules),
+      ),
     ),
   })
   mgr.webhook(DNSLoadBalancerEndpoint, { validate: newFaults<DNSLoadBalancerEndpoint>(faultsOfEndpoint) })
@@ -62,9 +67,11 @@ export function addKindWebhooks(
   })
 }
 
-function faultsOfLoadBalancer(object: Immutable<DNSLoadBalancer>): string[] {
+function faultsOfLoadBalancer(object: Immutable<DNSLoadBalancer>, rules: ProbeRules | undefined): string[] {
   const read = readLoadBalancer(object, BALANCE_DEFAULTS)
-  return 'invalid' in read ? [`spec: ${read.message}`] : []
+  if ('invalid' in read) return [`spec: ${read.message}`]
+  const fault = rules === undefined ? undefined : findProbeFault(object, read.settings.dnsName, rules)
+  return fault === undefined ? [] : [`spec.healthCheck: ${fault}`]
 }
 
 function faultsOfEndpoint(object: Immutable<DNSLoadBalancerEndpoint>): string[] {

@@ -9,6 +9,7 @@ import { keyOf, type Obj } from '@seamark/kube/object'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
+import { GlobalIngressPolicy } from '../api/global-ingress-policy.ts'
 import type { HealthMonitor } from '../health/monitor.ts'
 import { canonicalName, isInvalid } from '../rrset/rrset.ts'
 import { loadBalancersOf } from './write/guarded-write.ts'
@@ -61,6 +62,12 @@ export function setUpLoadBalancers(mgr: Manager, options: LoadBalancerController
       })
     builder.watches(kind, toBalancers, { optional: true, skipsDenied: true, when })
   }
+  const defaultPolicy = options.probeRules?.defaultPolicy
+  if (defaultPolicy !== undefined)
+    builder.watches(GlobalIngressPolicy, (_policy, cache) => cache.list(DNSLoadBalancer).map(keyOf), {
+      optional: true,
+      when: ({ object }) => defaultPolicy.isSame(object),
+    })
   builder.reconcile((object, ctx) => reconciler.reconcile(object, ctx))
   return monitor
 }

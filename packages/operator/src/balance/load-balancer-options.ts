@@ -6,6 +6,7 @@ import type { BalanceMetrics } from './report/balance-metrics.ts'
 import type { WriteGuard } from './write/guarded-write.ts'
 import type { BalanceDefaults } from './load-balancer.ts'
 import type { NameLookup } from './name-lookup.ts'
+import type { ProbeRules } from './probe-rules.ts'
 import type { RecordPublisher } from './write/record-publisher.ts'
 
 export interface LoadBalancerControllerOptions {
@@ -22,6 +23,8 @@ export interface LoadBalancerControllerOptions {
   readonly hostSources?: HostSources
   /** The names that a namespace may use. @default all */
   readonly findNameFault?: NameRule
+  /** What namespaces may probe. @default everything, as the original does */
+  readonly probeRules?: ProbeRules
   /** @default a DNSEndpoint that the load balancer owns */
   readonly publisher?: RecordPublisher
   readonly metrics?: BalanceMetrics

@@ -19,7 +19,8 @@ import { LoadBalancerReporter } from './report/load-balancer-report.ts'
 import { aliasesIn, nameAddresses } from './name-answers.ts'
 import type { NameLookup } from './name-lookup.ts'
 import { deleteOrphanedEndpoints } from './orphaned-endpoints.ts'
-import { NAME_ID, probeTargetsOf } from './probe-targets.ts'
+import { findProbeFault } from './probe-rules.ts'
+import { type MonitoredTargets, NAME_ID, probeTargetsOf } from './probe-targets.ts'
 import { RecentChanges } from './recent.ts'
 import { dnsEndpointPublisher, type PublishedFact, type RecordPublisher } from './write/record-publisher.ts'
 
@@ -35,6 +36,7 @@ export interface BalanceIndexes {
   readonly byBalancer: Index<DNSLoadBalancerEndpoint>
 }
 
+const NO_TARGETS: MonitoredTargets = new Map()
 const NOTHING_PUBLISHED: PublishedFact = { published: [], provider: { state: 'ready' } }
 
 export class LoadBalancerReconciler {
@@ -91,7 +93,12 @@ export class LoadBalancerReconciler {
     const read = readLoadBalancer(object, defaults)
     const fact = 'settings' in read ? await this.#publisher.observe(object, read.settings, ctx) : NOTHING_PUBLISHED
     this.#lookup.setNames(ctx.key, [...hostNamesOf(endpoints), ...aliasesIn(fact)])
-    this.#monitor.setTargets(ctx.key, probeTargetsOf(object, endpoints, defaults, this.#addressesOf(read, fact, ctx)))
+    const nameAddresses = this.#addressesOf(read, fact, ctx)
+    const probeFault = this.#probeFaultOf(object, read)
+    this.#monitor.setTargets(
+      ctx.key,
+      probeFault === undefined ? probeTargetsOf(object, endpoints, defaults, nameAddresses) : NO_TARGETS,
+    )
     const decision = decide({
       nowMs: ctx.clock.now(),
       startedMs: this.#startedMs,
@@ -102,6 +109,7 @@ export class LoadBalancerReconciler {
       holder: this.#holderOf(read, ctx),
       nameFault: this.#nameFaultOf(read),
       holding: this.#options.hostSources?.holdingOf(object),
+      probeFault,
       verdictOf: (key) => this.#monitor.healthOf(ctx.key, key).verdict,
       healthOf: (key) => this.#monitor.healthOf(ctx.key, key),
       nameVerdict: this.#monitor.healthOf(ctx.key, NAME_ID).verdict,
@@ -127,6 +135,12 @@ export class LoadBalancerReconciler {
     const { recordName } = read.settings
     this.#answers?.setNames(ctx.key, fact.readFrom === 'service' ? [recordName] : [])
     return nameAddresses(fact, this.#answers?.addressesOf(recordName), (name) => this.#lookup.addressesOf(name))
+  }
+
+  #probeFaultOf(object: Balancer, read: ReadBalancer): string | undefined {
+    const { probeRules } = this.#options
+    if (probeRules === undefined || !('settings' in read)) return undefined
+    return findProbeFault(object, read.settings.dnsName, probeRules)
   }
 
   #holderOf(read: ReadBalancer, ctx: Context): string | undefined {

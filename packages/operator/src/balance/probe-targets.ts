@@ -11,6 +11,8 @@ import { type BalanceDefaults, probeOf, readLoadBalancer } from './load-balancer
 /** The id of the DNS name itself among the targets of a load balancer; no endpoint key is empty. */
 export const NAME_ID = ''
 
+export type MonitoredTargets = ReadonlyMap<string, MonitoredTarget>
+
 /**
  * By key of the endpoint. An invalid load balancer has no targets.
  * @param nameAddresses what the zone answers for the DNS name; undefined: unknown, and the prober asks a resolver
@@ -20,7 +22,7 @@ export function probeTargetsOf(
   endpoints: readonly Immutable<DNSLoadBalancerEndpoint>[],
   defaults: BalanceDefaults,
   nameAddresses?: readonly string[],
-): ReadonlyMap<string, MonitoredTarget> {
+): MonitoredTargets {
   const targets = new Map<string, MonitoredTarget>()
   const read = readLoadBalancer(object, defaults)
   if ('invalid' in read) return targets

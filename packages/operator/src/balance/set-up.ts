@@ -15,6 +15,7 @@ import type { WriteGuard } from './write/guarded-write.ts'
 import { addKindWebhooks } from './kind-webhooks.ts'
 import { setUpEndpointSources } from './source/endpoint-controller.ts'
 import { setUpLoadBalancers } from './load-balancer-controller.ts'
+import { probeRules } from './probe-rules.ts'
 import { addNameLookup, createNameLookup, type NameLookup } from './name-lookup.ts'
 
 export interface BalanceOptions {
@@ -27,6 +28,10 @@ export interface BalanceOptions {
 
 export interface BalanceSetUp extends BalanceOptions {
   readonly clock: Clock
+  /** Of the manager. */
+  readonly namespace: string
+  /** The fleet runs in this process: what its default policy asks for may be probed. @default false */
+  readonly hasFleet?: boolean
   /** Zones of the DNS server of this process, canonical with a trailing dot. */
   readonly ownZones?: readonly string[]
   /** The names that a namespace may use. */
@@ -45,11 +50,14 @@ export interface BalanceSetUp extends BalanceOptions {
 export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
   const { config, clock, guard, isWriting, untilMayWrite, startThread } = setUp
   const defaults = balanceDefaults(config)
-  if (setUp.webhooks !== undefined) addKindWebhooks(mgr, setUp.webhooks.hasAdmission)
+  const { informers } = mgr.cluster
+  const rules = probeRules(config.trustedNamespaces, setUp.namespace, setUp.hasFleet === true ? informers : undefined)
+  if (setUp.webhooks !== undefined) addKindWebhooks(mgr, setUp.webhooks.hasAdmission, rules)
   setUpEndpointSources(mgr, { defaults, kinds: config.sources, isWriting, untilMayWrite })
   let lookup: NameLookup | undefined
   const monitor = setUpLoadBalancers(mgr, {
     defaults,
+    probeRules: rules,
     isWriting,
     untilMayWrite,
     findNameFault: setUp.findNameFault,

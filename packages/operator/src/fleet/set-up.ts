@@ -21,7 +21,7 @@ import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import { DomainVerification } from '../api/domain-verification.ts'
 import { Gateway, GatewayClass } from '@seamark/kube/gateway-api'
-import { GlobalIngressPolicy } from '../api/global-ingress-policy.ts'
+import { DEFAULT_POLICY_NAME, GlobalIngressPolicy } from '../api/global-ingress-policy.ts'
 import { GlobalIngress } from '../api/global-ingress.ts'
 import { HostClaim } from '../api/host-claim.ts'
 import { LeafIngress } from '../api/leaf-ingress.ts'
@@ -192,7 +192,7 @@ function setUpRoots(
     .watches(LeafIngress, toRoot, { batchMs })
     .watches(HostClaim, ({ spec }, cache) => claims.rootsOf(kind, spec.host, cache).map(keyOf))
     .watches(GlobalIngressPolicy, ({ metadata }, cache) =>
-      cache.list(kind.kind, metadata.name === 'default' ? undefined : metadata.namespace).map(keyOf),
+      cache.list(kind.kind, metadata.name === DEFAULT_POLICY_NAME ? undefined : metadata.namespace).map(keyOf),
     )
     .watches(DomainVerification, ({ metadata }, cache) => cache.list(kind.kind, metadata.namespace).map(keyOf))
     .watches(Cluster, (_cluster, cache) => everyRoot(cache), { when: isPlacementChange, batchMs })

@@ -9,6 +9,7 @@
  */
 import { isIP } from 'node:net'
 import type { StatusRange } from '../expected-status.ts'
+import { normalizeHost } from '@seamark/dialects'
 
 /** Timing and thresholds. */
 export interface ProbePolicy {
@@ -153,4 +154,11 @@ export function hostOnly(authority: string): string {
   if (bracketed !== null) return bracketed[1] ?? ''
   if (isIP(authority) !== 0) return authority
   return authority.split(':', 1)[0] ?? ''
+}
+
+/** Whether a Host header or server name is the DNS name, or of a wildcard a name that it covers. */
+export function isNameOf(dnsName: string, host: string): boolean {
+  const [name, asked] = [normalizeHost(dnsName), normalizeHost(hostOnly(host))]
+  if (!name.startsWith('*.')) return asked === name
+  return asked.endsWith(name.slice(1)) && asked.length > name.length - 1
 }

@@ -128,7 +128,11 @@ async function probeHttp(agent: ProbeAgent, clock: Clock, request: ProbeRequest,
     if (isRedirect(status) && location !== undefined && !isExpected(request.expectedCodes, status)) {
       response.destroy()
       if (redirects >= request.maxRedirects) {
-        throw new ProbeFailure('RedirectRefused', `more than ${request.maxRedirects} redirects`)
+        const limit = request.maxRedirects
+        throw new ProbeFailure(
+          'RedirectRefused',
+          limit === 0 ? `status ${status}; redirects are not followed` : `more than ${limit} redirects`,
+        )
       }
       hop = nextHop(request, hop, location)
       continue

@@ -45,6 +45,8 @@ export interface BalanceFacts extends StatusFacts {
   readonly nameFault?: string | undefined
   /** A source of publish that keeps the name from it. */
   readonly holding?: HostHolding | undefined
+  /** Why its namespace may not have its health check; nothing is probed then. */
+  readonly probeFault?: string | undefined
   /** Endpoints that refer to this load balancer, in any order. */
   readonly endpoints: readonly Immutable<DNSLoadBalancerEndpoint>[]
   /** By key of the endpoint. */
@@ -126,6 +128,16 @@ export function decide(facts: BalanceFacts): BalanceDecision {
     }
     return { ...refused, whenApplied: { ...refused.whenApplied, toHolder } }
   }
+  // After the claims: an older load balancer keeps its name, or a younger one would change what is published.
+  if (facts.probeFault !== undefined)
+    return rest(facts, {
+      reason: 'HealthCheckRefused',
+      message: facts.probeFault,
+      isReady: false,
+      state: 'Error',
+      active: undefined,
+      events: [warning(facts.probeFault)],
+    })
   return decideValid(facts, settings)
 }
 

@@ -82,6 +82,7 @@ describe('the condition of a load balancer', () => {
         endpoints: ['a', 'b'].map((name) => endpoint(name, { cname: `${name}.example.net` })),
       }),
     ],
+    ['HealthCheckRefused', 'its namespace may not probe so', facts('healthy', { probeFault: 'the port 22' })],
     ['LoadBalancerInvalid', 'its type is unknown', facts('healthy', { loadBalancer: loadBalancer({ type: 'Other' }) })],
   ])('is %s when %s', (reason, _situation, given) => {
     const [condition] = decide(given).whenApplied.status.conditions ?? []
@@ -109,6 +110,16 @@ it('the load balancer with the name is told once which other one names it', () =
   expect(decide(facts('healthy', { loadBalancer: told, holder: 'other/next' })).whenApplied.toHolder?.holder).toBe(
     'other/next',
   )
+})
+
+it('a refused health check holds what is published, is an Event, and yields to an older load balancer', () => {
+  const decision = decide(facts('unknown', { probeFault: 'why', published: published('192.0.2.1') }))
+  expect(decision.records).toEqual({ kind: 'hold' })
+  expect(decision.whenApplied).toMatchObject({
+    status: { state: 'Error', message: 'why' },
+    events: [{ type: 'Warning', message: 'why' }],
+  })
+  expect(decide(facts('unknown', { probeFault: 'why', holder: 'other/older' })).reason).toBe('NameClaimed')
 })
 
 it('records of a name that a source of publish holds follow health until the DNSEndpoint of the source has the name', () => {

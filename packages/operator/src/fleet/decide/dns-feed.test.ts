@@ -61,6 +61,21 @@ describe('the DNS feed', () => {
     expect(checkOf({ expectedStatus: ['200-299'] })).toEqual({ scheme: 'http', port: 80, expectedStatus: ['200-299'] })
   })
 
+  it('asks each name of a root for itself, and leaves the host of a policy that is none of them to balance', () => {
+    const hosts = [{ host: 'shop.example.com', managed: 'abc.managed.example' }, { host: '*.shop.example.com' }]
+    const asked = (host: string) =>
+      feedBalance(facts({}, { hosts, health: { scheme: 'http', port: 80, host } })).balancers.map(({ spec }) => [
+        spec.DNSName,
+        spec.healthCheck?.host,
+      ])
+    expect(asked('www.shop.example.com')).toEqual([
+      ['shop.example.com', undefined],
+      ['abc.managed.example', undefined],
+      ['*.shop.example.com', 'www.shop.example.com'],
+    ])
+    expect(asked('bank.example.com').map(([, host]) => host)).toEqual(Array(3).fill('bank.example.com'))
+  })
+
   it('makes nothing before the root is published', () => {
     expect(feedBalance(facts({}, { published: false }))).toMatchObject({ balancers: [], endpoints: [] })
   })

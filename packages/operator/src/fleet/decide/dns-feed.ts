@@ -11,6 +11,7 @@ import type { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
 import type { GlobalIngressSpec } from '../../api/global-ingress.ts'
 import type { LeafAddress } from '../../api/leaf-ingress.ts'
 import { balancerName, endpointName, LEAF_CLUSTER_LABEL } from '../names.ts'
+import { isNameOf } from '../../health/policy.ts'
 import { ROOT_UID_LABEL } from '../../hosts/root.ts'
 import type { DnsRole } from './leaf-phase.ts'
 
@@ -75,7 +76,7 @@ function balancerOf(host: string, { name, namespace, spec }: FeedFacts): DNSLoad
       healthCheck: {
         scheme: health.scheme,
         port: health.port,
-        ...(health.host !== undefined && { host: health.host }),
+        ...probeHost(host, spec),
         ...(health.statusCodes !== undefined && { statusCodes: [...health.statusCodes] }),
         ...(health.expectedStatus !== undefined && { expectedStatus: [...health.expectedStatus] }),
         ...(health.intervalSeconds !== undefined && { interval: seconds(health.intervalSeconds) }),
@@ -85,6 +86,17 @@ function balancerOf(host: string, { name, namespace, spec }: FeedFacts): DNSLoad
       },
     },
   }
+}
+
+/**
+ * A policy has one Host header for all names of its roots. Where it is another name of this root, the name is asked for itself;
+ * balance judges any other.
+ */
+function probeHost(name: string, { health, hosts }: Immutable<GlobalIngressSpec>): { host?: string } {
+  const asked = health.host
+  if (asked === undefined) return {}
+  const isOfAnother = hosts.some(({ host, managed }) => [host, managed ?? host].some((each) => isNameOf(each, asked)))
+  return isOfAnother && !isNameOf(name, asked) ? {} : { host: asked }
 }
 
 function endpointsOf(balancer: string, leaves: readonly FeedLeaf[], facts: FeedFacts): DNSLoadBalancerEndpoint[] {

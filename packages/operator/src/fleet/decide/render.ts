@@ -5,11 +5,10 @@
  * not on the allow-list. Remote name and namespace are those of the root, unless the member is the hub itself.
  *
  * Guarantee: overrides are of a tenant, so that they give a leaf nothing that the root could not have: its hosts are owned by
- * the root, its annotations allowed, and its class and parents those of the maps of the Cluster.
+ * the root, its annotations allowed, its labels ours, and its class and parents those of the maps of the Cluster.
  */
 import type { Immutable, Obj } from '@seamark/kube/object'
 import type { GlobalIngressPolicySpec } from '../../api/global-ingress-policy.ts'
-import { FLEET_GROUP } from '../../api/cluster.ts'
 import { applyPatch, type PatchOperation } from '../json-patch.ts'
 import { HASH_ANNOTATION, hashOf, HUB_LABEL, LEAF_ANNOTATION } from '../names.ts'
 import { MANAGED_LABEL, ROOT_UID_LABEL } from '../../hosts/root.ts'
@@ -110,30 +109,17 @@ function override<T extends Obj>(
   const annotations = copyAnnotations(given, allowedAnnotations)
   const labels = isRecord(metadata['labels']) ? metadata['labels'] : {}
   return {
-    manifest: {
-      ...manifest,
-      metadata: {
-        ...manifest.metadata,
-        annotations,
-        labels: Object.fromEntries(
-          Object.entries(labels).filter(
-            (entry): entry is [string, string] => typeof entry[1] === 'string' && !entry[0].startsWith(OWN_PREFIX),
-          ),
-        ),
-      },
-      spec: confined.spec,
-    } as Manifest,
+    // Without labels: routers are chosen by those of a Route, as controllers are by the class of an Ingress.
+    manifest: { ...manifest, metadata: { ...manifest.metadata, annotations }, spec: confined.spec } as Manifest,
     dropped: [
       ...confined.dropped,
+      ...Object.keys(labels).map((key) => `label ${key}`),
       ...Object.keys(given)
         .filter((key) => !Object.hasOwn(annotations, key))
         .map((key) => `annotation ${key}`),
     ],
   }
 }
-
-/** Labels of ours say whose object it is, and what is a root. */
-const OWN_PREFIX = `${FLEET_GROUP}/`
 
 /** Identity is ours: a patch changes neither kind, name nor the labels that say whose object it is. */
 function identify(

@@ -7,6 +7,7 @@
  */
 import { addFinalizer, type Context, findCondition, isConditionTrue, type Next, requeue } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
+import { DEFAULT_POLICY_NAME } from '../../api/global-ingress-policy.ts'
 import type { GlobalIngress } from '../../api/global-ingress.ts'
 import type { ProductMetrics } from '../../metrics.ts'
 import type { Claims } from '../claims.ts'
@@ -42,7 +43,6 @@ export interface RootReconcilerDeps extends RootPassDeps {
 }
 
 const IDLE_RETRY = '10s'
-const DEFAULT_POLICY_NAME = 'default'
 const UNREAD_RETRY_MS = 10_000
 /** Between two queries of the DNS servers for a host: while a change should show, and later. */
 const VERIFY_MS = 2_000

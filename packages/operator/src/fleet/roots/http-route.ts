@@ -61,9 +61,9 @@ function render(root: Immutable<HTTPRoute>, facts: RenderFacts): Rendered {
       refused: 'NoMatchingParent',
       message: 'no parent is in spec.ingress.parentRefMap of the Cluster; add the Gateway of the member there',
     }
-  const owned = (spec.hostnames ?? []).filter((host) => facts.ownedHosts.has(normalizeHost(host)))
-  const hostnames = owned.flatMap((host) => {
-    const managed = facts.managedHosts.get(normalizeHost(host))
+  const owned = (spec.hostnames ?? []).map((host) => normalizeHost(host)).filter((host) => facts.ownedHosts.has(host))
+  const hostnames = [...new Set(owned)].flatMap((host) => {
+    const managed = facts.managedHosts.get(host)
     return managed === undefined ? [host] : [host, managed]
   })
   // An empty list means every host.
@@ -83,8 +83,8 @@ function render(root: Immutable<HTTPRoute>, facts: RenderFacts): Rendered {
 
 function confine(patched: Spec, rendered: Spec, isOwned: (host: string) => boolean): Confined {
   const given: readonly unknown[] = Array.isArray(patched['hostnames']) ? patched['hostnames'] : []
-  const isKept = (host: unknown): boolean => typeof host === 'string' && isOwned(normalizeHost(host))
-  const hostnames = given.filter(isKept)
+  const isKept = (host: unknown): host is string => typeof host === 'string' && isOwned(normalizeHost(host))
+  const hostnames = [...new Set(given.filter(isKept).map((host) => normalizeHost(host)))]
   // An empty list means every host.
   if (hostnames.length === 0) return { message: 'no hostname that the root owns is left' }
   const dropped = given.filter((host) => !isKept(host)).map((host) => `host ${String(host)}`)

@@ -44,7 +44,7 @@ function render(root: Immutable<Ingress>, facts: RenderFacts): Rendered {
     }
     const host = normalizeHost(rule.host)
     if (!facts.ownedHosts.has(host)) continue
-    rules.push(rule)
+    rules.push({ ...rule, host })
     const managed = facts.managedHosts.get(host)
     if (managed !== undefined) rules.push({ ...rule, host: managed })
   }
@@ -78,7 +78,7 @@ function ownedTls<T extends { readonly hosts?: readonly unknown[] }>(
   isOwned: (host: string) => boolean,
 ): T[] {
   return entries.flatMap((entry) => {
-    const hosts = entry.hosts?.filter((host) => isOwned(normalizeHost(String(host))))
+    const hosts = entry.hosts?.map((host) => normalizeHost(String(host))).filter(isOwned)
     if (entry.hosts !== undefined && entry.hosts.length > 0 && (hosts ?? []).length === 0) return []
     return [{ ...entry, ...(hosts !== undefined && { hosts }) }]
   })
@@ -88,10 +88,17 @@ function confine(patched: Spec, rendered: Spec, isOwned: (host: string) => boole
   const dropped: string[] = []
   const serves = (spec: Spec, hasHost: boolean): boolean =>
     listOf(spec['rules']).some((rule) => hasHost === hasOwnHost(rule))
-  const rules = listOf(patched['rules']).filter((rule) => {
-    const isKept = hasOwnHost(rule) ? isOwned(normalizeHost(String(rule['host']))) : serves(rendered, false)
-    if (!isKept) dropped.push(hasOwnHost(rule) ? `host ${String(rule['host'])}` : 'a rule without a host')
-    return isKept
+  const rules = listOf(patched['rules']).flatMap((rule) => {
+    if (!hasOwnHost(rule)) {
+      if (serves(rendered, false)) return [rule]
+      dropped.push('a rule without a host')
+      return []
+    }
+    const given = String(rule['host'])
+    const host = normalizeHost(given)
+    if (isOwned(host)) return [{ ...rule, host }]
+    dropped.push(`host ${given}`)
+    return []
   })
   // Without its hosts the rest would serve every host of the member.
   if (serves(rendered, true) && !rules.some(hasOwnHost))

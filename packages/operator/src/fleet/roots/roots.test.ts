@@ -57,7 +57,7 @@ const manifest = (rendered: ReturnType<typeof renderLeaf>) => {
 describe('an Ingress as a root', () => {
   it('loses hosts it does not own, keeps allowed annotations, and gets its managed hosts', () => {
     const [leaf] = manifest(renderLeaf(ingress, ingressRoot, facts)) as [Ingress]
-    expect(leaf.spec?.rules?.map(({ host }) => host)).toEqual(['A.test', 'x1.apps.test'])
+    expect(leaf.spec?.rules?.map(({ host }) => host)).toEqual(['a.test', 'x1.apps.test'])
     expect(leaf.spec?.tls).toEqual([{ hosts: ['a.test'], secretName: 's' }])
     expect(leaf.spec?.ingressClassName).toBe('nginx')
     expect(Object.keys(leaf.metadata.annotations ?? {})).toEqual([
@@ -94,7 +94,7 @@ describe('an Ingress as a root', () => {
       { op: 'replace' as const, path: '/metadata/name', value: 'other' },
     ]
     const [leaf] = manifest(renderLeaf(ingress, ingressRoot, { ...facts, overrides: [{ cluster: 'eu1', patches }] }))
-    expect(leaf?.metadata).toMatchObject({ name: 'shop', labels: { team: 'a', 'seamark.io/hub': 'hub' } })
+    expect(leaf?.metadata).toMatchObject({ name: 'shop', labels: { 'seamark.io/hub': 'hub' } })
     const bad = [{ cluster: 'eu1', patches: [{ op: 'remove' as const, path: '/spec/none' }] }]
     expect(renderLeaf(ingress, ingressRoot, { ...facts, overrides: bad })).toMatchObject({ refused: 'OverrideInvalid' })
   })
@@ -104,10 +104,10 @@ describe('an Ingress as a root', () => {
     const patches = [
       { op: 'add' as const, path: '/spec/rules/-', value: { host: 'Stolen.test', http: { paths: [path] } } },
       { op: 'add' as const, path: '/spec/rules/-', value: { http: { paths: [path] } } },
-      { op: 'add' as const, path: '/spec/rules/-', value: { host: 'B.test', http: { paths: [path] } } },
+      { op: 'add' as const, path: '/spec/rules/-', value: { host: 'B.test.', http: { paths: [path] } } },
       { op: 'add' as const, path: '/spec/defaultBackend', value: backend },
       { op: 'replace' as const, path: '/spec/ingressClassName', value: 'internal' },
-      { op: 'add' as const, path: '/spec/tls/-', value: { hosts: ['stolen.test', 'b.test'], secretName: 'x' } },
+      { op: 'add' as const, path: '/spec/tls/-', value: { hosts: ['stolen.test', 'B.test.'], secretName: 'x' } },
       {
         op: 'add' as const,
         path: '/metadata/annotations',
@@ -124,9 +124,9 @@ describe('an Ingress as a root', () => {
     expect(leaf.spec).toEqual({
       ingressClassName: 'nginx',
       rules: [
-        { host: 'A.test', http: { paths: [path] } },
+        { host: 'a.test', http: { paths: [path] } },
         { host: 'x1.apps.test', http: { paths: [path] } },
-        { host: 'B.test', http: { paths: [path] } },
+        { host: 'b.test', http: { paths: [path] } },
       ],
       tls: [
         { hosts: ['a.test'], secretName: 's' },
@@ -134,11 +134,15 @@ describe('an Ingress as a root', () => {
       ],
     })
     expect(Object.keys(leaf.metadata.annotations ?? {})).toEqual(['ok', 'seamark.io/leaf', 'seamark.io/spec-hash'])
-    expect(leaf.metadata.labels).not.toHaveProperty(['seamark.io/global'])
+    expect(Object.keys(leaf.metadata.labels ?? {})).toEqual([
+      'seamark.io/managed',
+      'seamark.io/hub',
+      'seamark.io/root-uid',
+    ])
     expect(leaf).not.toHaveProperty('status')
     expect(rendered).toMatchObject({
       dropped:
-        'a rule without a host, annotation nginx.ingress.kubernetes.io/configuration-snippet, annotation team/server-alias, defaultBackend, host Stolen.test, hosts of tls, ingressClassName',
+        'a rule without a host, annotation nginx.ingress.kubernetes.io/configuration-snippet, annotation team/server-alias, defaultBackend, host Stolen.test, hosts of tls, ingressClassName, label seamark.io/global, label team',
     })
     expect(renderLeaf(ingress, ingressRoot, facts)).toMatchObject({ dropped: '' })
   })
@@ -196,13 +200,14 @@ describe('an HTTPRoute as a root', () => {
     const patches = [
       { op: 'replace' as const, path: '/spec/parentRefs', value: [{ name: 'private', namespace: 'infra' }] },
       { op: 'add' as const, path: '/spec/hostnames/-', value: 'stolen.test' },
-      { op: 'add' as const, path: '/spec/hostnames/-', value: 'A.test' },
+      { op: 'add' as const, path: '/spec/hostnames/-', value: 'A.test.' },
+      { op: 'add' as const, path: '/spec/hostnames/-', value: 'B.test' },
     ]
     const rendered = renderLeaf(route, httpRouteRoot, { ...facts, overrides: [{ cluster: 'eu1', patches }] })
     const [leaf] = manifest(rendered) as [HTTPRoute]
     expect(leaf.spec).toMatchObject({
       parentRefs: [{ namespace: 'gw', name: 'real', sectionName: 'https' }],
-      hostnames: ['b.test', 'A.test'],
+      hostnames: ['b.test', 'a.test'],
     })
     expect(rendered).toMatchObject({ dropped: 'host stolen.test, parentRefs' })
     const emptied = [{ op: 'replace' as const, path: '/spec/hostnames', value: [] }]
@@ -276,6 +281,17 @@ describe('a Route as a root', () => {
       { ...route.spec, host: 'x1.apps.test', path: '/x' },
     ])
     expect(rendered).toMatchObject({ dropped: 'host stolen.test, wildcardPolicy' })
+  })
+
+  it('is chosen by no other router: overrides set no label', () => {
+    const patches = [
+      { op: 'add' as const, path: '/metadata/labels', value: { type: 'internal-shard' } },
+      { op: 'replace' as const, path: '/spec/host', value: 'A.TEST.' },
+    ]
+    const rendered = renderLeaf(route, routeRoot, { ...facts, overrides: [{ cluster: 'eu1', patches }] })
+    for (const { metadata } of manifest(rendered)) expect(metadata.labels).not.toHaveProperty('type')
+    expect(manifest(rendered)[0]).toMatchObject({ spec: { host: 'a.test' } })
+    expect(rendered).toMatchObject({ dropped: 'label type' })
   })
 
   it('never publishes its own host as its address', () => {

@@ -69,7 +69,7 @@ function confine(patched: Spec, rendered: Spec, isOwned: (host: string) => boole
     ...(wildcardPolicy === undefined ? [] : ['wildcardPolicy']),
     ...(subdomain === undefined ? [] : ['subdomain']),
   ]
-  return { spec: { ...rest, host: isKept ? host : rendered['host'] }, dropped }
+  return { spec: { ...rest, host: isKept ? normalizeHost(host) : rendered['host'] }, dropped }
 }
 
 function readAdmission({ status }: Immutable<Route>, { routerName }: AdmissionFacts): Admission {
