@@ -13,8 +13,8 @@ export function zoneClient(zone: SimulatedZone, call: ExternalCall) {
   return {
     async query({ name, type }: Question) {
       const send = async () => {
-        const values = zone.find(`${name.replace(/\.$/, '')}.`, String(type)) ?? []
-        const code = typeCode(String(type))
+        const values = zone.find(`${name.replace(/\.$/, '')}.`, type) ?? []
+        const code = typeCode(type)
         const answers = values.map((value) => ({
           name,
           type: code,
