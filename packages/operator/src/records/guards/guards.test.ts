@@ -504,3 +504,44 @@ describe('what belongs to others', () => {
     expect(moved.changes.map(({ op, name }) => `${op} ${name}`)).toEqual(['update a.test.'])
   })
 })
+
+describe('the limits of DNS', () => {
+  const label = (octets: number) => 'x'.repeat(octets)
+  const long = (octets: number) => `${label(63)}.${label(63)}.${label(63)}.${label(octets - 192 - ZONE.length - 1)}`
+
+  it('refuse a name whose marker would be none, and nothing else', () => {
+    const most = 253 - '_seamark-a.'.length
+    const desired = [most + 1, most, 253].map((octets) => want(record(long(octets + 1), 'A', ['192.0.2.1'])))
+    const { changes, refused } = plan({ desired: [...desired, want(record('fine', 'A', ['192.0.2.2']))] })
+    expect(changes.map(({ name }) => name.length)).toEqual(expect.arrayContaining(['fine.a.test.'.length, most + 1]))
+    expect(refused.map(({ code, why }) => [code, why])).toEqual(
+      [most + 1, 253].map((octets) => [
+        'RecordInvalid',
+        `the record of its owner would have a name of ${octets + 11} characters, and DNS allows 253; use a name of at most ${most} characters`,
+      ]),
+    )
+  })
+
+  it('leave a label of 63 octets: only an entry of another registry could have no name', () => {
+    expect(plan({ desired: [want(record(label(63), 'A', ['192.0.2.1']))] }).changes).toHaveLength(1)
+  })
+
+  it.each<[string, string, string[]]>([
+    [
+      'a set',
+      'TXT',
+      [0, 1].map((each) =>
+        Array(150)
+          .fill(`"${each}${label(250)}"`)
+          .join(' '),
+      ),
+    ],
+    ['very many addresses', 'A', names(5_000).map((_, index) => `10.0.${index >> 8}.${index & 255}`)],
+  ])('refuse %s that fits no message', (_title, type, values) => {
+    const { changes, refused } = plan({
+      desired: [want(record('big', type, values)), want(record('fine', 'A', ['192.0.2.2']))],
+    })
+    expect(changes.map(({ name }) => name)).toEqual(['fine.a.test.'])
+    expect(refused).toMatchObject([{ code: 'RecordInvalid', why: expect.stringContaining('fit into a DNS message') }])
+  })
+})

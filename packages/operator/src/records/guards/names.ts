@@ -1,5 +1,6 @@
 /** Guards about names and types: what DNS forbids, and what requires an approval (INV-5). */
 import { isWildcard } from '../../rrset/rrset.ts'
+import { findChangeFault } from '../../rrset/dns-limits.ts'
 import { claimText } from '../../rrset/external-dns-registry.ts'
 import { type Ownership, ownershipOf } from '../plan/ownership.ts'
 import type { PlanInput } from '../plan/plan.ts'
@@ -12,6 +13,12 @@ const UNTRUSTED = '; the annotation counts only in namespaces that records.dnsEn
 export const typeAllowed: Guard = ({ change, isRemoval }, input) => {
   if (isRemoval === true || change.reason === 'Adopted' || input.types.includes(change.type)) return undefined
   return { code: 'TypeNotAllowed', why: `${change.type} is not among the managed types (${input.types.join(', ')})` }
+}
+
+/** Refused here, it costs no write of others: a provider refuses the whole batch. */
+export const withinDnsLimits: Guard = ({ change }) => {
+  const fault = findChangeFault(change, change.markers)
+  return fault === undefined ? undefined : { code: 'RecordInvalid', why: fault }
 }
 
 /**
