@@ -437,6 +437,7 @@ describe('what belongs to others', () => {
     record('sub', 'NS', ['ns.sub.a.test.']),
     record('ns.sub', 'A', ['192.0.2.54']),
     record('web', 'A', ['192.0.2.80']),
+    record('*.apps', 'A', ['192.0.2.82']),
     record('xd', 'A', ['192.0.2.81']),
     registryEntry(record('xd', 'A', [])),
   ]
@@ -466,6 +467,12 @@ describe('what belongs to others', () => {
     ['_sip._tcp', 'SRV', ['0 5 5060 evil.test.']],
     ['_acme-challenge.web', 'CNAME', ['evil.test.']],
     ['_443._tcp.mail', 'TXT', ['"x"']],
+    ['s1._domainkey', 'TXT', ['"v=DKIM1"']],
+    ['s1._domainkey.web', 'TXT', ['"v=DKIM1"']],
+    ['default._bimi', 'TXT', ['"v=BIMI1"']],
+    ['a.b._report._dmarc', 'TXT', ['"v=DMARC1"']],
+    ['_acme-challenge.apps', 'CNAME', ['evil.test.']],
+    ['s1._domainkey.apps', 'TXT', ['"v=DKIM1"']],
   ])('gets no new record at %s %s before an approval', (name, type, values) => {
     expect(held(name, type, {}, values)).toBe('UnownedRecordExists true')
     const fixture: PlanFixture = {
@@ -485,6 +492,8 @@ describe('what belongs to others', () => {
     expect(held('shop', 'AAAA', { observed: own('shop'), sources })).toBe('written')
     expect(held('_acme-challenge.shop', 'TXT', { observed: own('shop'), sources }, ['"x"'])).toBe('written')
     expect(held('_acme-challenge.new', 'TXT', {}, ['"x"'])).toBe('written')
+    expect(held('s1._domainkey.shop', 'TXT', { observed: own('shop'), sources }, ['"x"'])).toBe('written')
+    expect(held('_acme-challenge.cdn', 'TXT', { observed: own('*.cdn'), sources }, ['"x"'])).toBe('written')
   })
 
   it('leaves an RRset with our marker ours: it is changed and restored beside records of others', () => {
