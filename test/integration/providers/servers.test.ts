@@ -73,6 +73,29 @@ describe.skipIf(!needs('named'))('RFC 2136 with a server that says no', () => {
   const signal = AbortSignal.timeout(20_000)
   const change = [{ from: undefined, to: { name: `www.${ZONE}`, type: 'A', ttl: 60, values: ['192.0.2.1'] } }]
 
+  it('refuses a set above a limit of its configuration, and not the zone', async () => {
+    const peer = await startBind([{ origin: ZONE, text }], [key])
+    const provider = rfc2136Provider({ name: 'ddns', server: peer.address, key: tsig, zones: [ZONE] })
+    const create = (label: string, values: string[]) => ({
+      from: undefined,
+      to: { name: `${label}.${ZONE}`, type: 'A', ttl: 60, values },
+    })
+    try {
+      // BIND: max-records-per-type, 100 by default; the answer is SERVFAIL.
+      const many = Array.from({ length: 500 }, (_, index) => `10.0.${index >> 8}.${index & 255}`)
+      const good = create('good', ['192.0.2.1'])
+      await expect(provider.apply(zone, [good, create('many', many)], signal)).rejects.toMatchObject({
+        code: 'RecordRejected',
+        outcome: 'rejected',
+      })
+      await provider.apply(zone, [good], signal)
+      expect(await provider.read(zone, new Set([`good.${ZONE}`, `many.${ZONE}`]), signal)).toEqual([good.to])
+    } finally {
+      await provider.close?.()
+      await peer.close()
+    }
+  })
+
   it('a refused transfer is a reason code, and never an empty zone', async () => {
     const peer = await startBind([{ origin: ZONE, text }], [key])
     const provider = rfc2136Provider({ name: 'ddns', server: peer.address, zones: [ZONE] })

@@ -113,6 +113,12 @@ const SAMPLES: readonly (readonly [string, string[]])[] = [
   ['SRV', ['0 5 443 srv.conformance.test.']],
 ]
 
+/** What no zone can hold, as labels below the zone: the marker of a legal name may be such a name. */
+const IMPOSSIBLE: readonly (readonly [string, string])[] = [
+  ['a label of 64 octets', 'x'.repeat(64)],
+  ['a name of more than 255 octets', `conformance-${'x'.repeat(48)}${`.${'x'.repeat(60)}`.repeat(4)}`],
+]
+
 export const CONFORMANCE: readonly ConformanceCase[] = [
   {
     title: 'lists the zone, with a canonical name and a stable id',
@@ -251,6 +257,19 @@ export const CONFORMANCE: readonly ConformanceCase[] = [
       }
     },
   },
+  ...IMPOSSIBLE.map(([what, labels]) => ({
+    title: `says \`rejected\` to ${what}, writes nothing with it, and goes on with the others`,
+    async run(subject: ConformanceSubject) {
+      const { provider, zone, signal } = subject
+      const good = set(zone, 'possible', 'A', ['192.0.2.1'])
+      const bad: RRset = { ...set(zone, 'impossible', 'TXT', ['"x"']), name: `${labels}.${zone.name}` }
+      const batch = provider.capabilities.isAtomic ? [create(good), create(bad)] : [create(bad)]
+      const error = await refusal(provider.apply(zone, batch, signal), `a batch with ${what}`)
+      must(error.outcome === 'rejected', `${what} is 'rejected', not '${error.outcome}' (${error.message})`)
+      await mustHold(subject, [], [good])
+      await withSets(subject, [good], async () => mustHold(subject, [good]))
+    },
+  })),
   {
     title: 'compares before it writes, when it says so: a moved base is `moved`, and nothing is written',
     async run(subject) {

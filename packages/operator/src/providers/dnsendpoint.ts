@@ -20,6 +20,7 @@ import {
 } from '@seamark/kube'
 import { z } from 'zod'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
+import { checkBatch } from '../rrset/dns-limits.ts'
 import { ProviderError } from '../rrset/error.ts'
 import { isMarkerName } from '../rrset/marker.ts'
 import { compareText, isWithin, type ObservedRRset, printSet, type RRset, sameSet, setKey } from '../rrset/rrset.ts'
@@ -111,6 +112,8 @@ export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
     },
     async apply(zone, batch, signal) {
       check(zone)
+      // Markers are in annotations, where every name has room.
+      checkBatch(batch.filter(({ to }) => to !== undefined && !isMarkerName(to.name)))
       const byOwner = new Map<string, SetChange[]>()
       for (const change of batch) {
         const owner = subjectName((change.to ?? change.from)?.name ?? '')

@@ -5,7 +5,7 @@
  */
 import { DnsError, type DnsServer, type Fqdn, fqdn, type Zone, type ZoneChange, type ZoneKeeper } from '@seamark/dns'
 import { POLICY_SET_TYPE } from '../rrset/answer-policy.ts'
-import { ProviderError } from '../rrset/error.ts'
+import { ProviderError, rejected } from '../rrset/error.ts'
 import { fromDns, type ObservedRRset, printSet, sameSet, setKey } from '../rrset/rrset.ts'
 import type { SetChange } from '../rrset/set-change.ts'
 import type { Provider, ProviderZone } from './provider.ts'
@@ -72,20 +72,20 @@ export function embeddedProvider(options: EmbeddedOptions): Provider {
     },
     async apply(zone, batch) {
       const { origin } = get(zone)
-      const changes = [...batch]
-        .sort((a, b) => Number(a.to !== undefined) - Number(b.to !== undefined))
-        .flatMap(toZoneChange)
-      const change = (found: Zone, serial?: number): Zone => {
-        for (const item of batch) compare(found, item)
-        return found.with(changes, serial)
-      }
       try {
+        const changes = [...batch]
+          .sort((a, b) => Number(a.to !== undefined) - Number(b.to !== undefined))
+          .flatMap(toZoneChange)
+        const change = (found: Zone, serial?: number): Zone => {
+          for (const item of batch) compare(found, item)
+          return found.with(changes, serial)
+        }
         if ('commit' in server) await server.commit(origin, change)
         else server.swap(change(get(zone)))
       } catch (cause) {
         if (!(cause instanceof DnsError)) throw cause
         if (cause.code.startsWith('STORE_')) throw new ProviderError('ZoneNotStored', 'later', cause.message, { cause })
-        throw new ProviderError('RecordRejected', 'rejected', cause.message, { cause })
+        throw rejected(cause)
       }
     },
   }

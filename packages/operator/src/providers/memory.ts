@@ -2,6 +2,7 @@
  * RRsets in memory: for tests and the playground, and as the simplest example of a provider.
  * Atomic, with compare-and-swap; it counts its calls, so that a test can assert how much was read and written.
  */
+import { checkBatch } from '../rrset/dns-limits.ts'
 import { ProviderError } from '../rrset/error.ts'
 import { compareSets, isWithin, type ObservedRRset, printSet, type RRset, sameSet, setKey } from '../rrset/rrset.ts'
 import type { SetChange } from '../rrset/set-change.ts'
@@ -87,6 +88,7 @@ export function memoryProvider(options: MemoryOptions): MemoryProvider {
     },
     async apply(zone, batch) {
       const table = get(zone.id)
+      checkBatch(batch)
       for (const change of batch) check(table, change, find)
       counts.writes++
       // Deletes first: a CNAME may replace an address in the same batch.

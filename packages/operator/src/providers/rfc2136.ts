@@ -19,7 +19,8 @@ import {
   TsigKey,
   type UpdateOperation,
 } from '@seamark/dns'
-import { ProviderError } from '../rrset/error.ts'
+import { octetsOf } from '../rrset/dns-limits.ts'
+import { ProviderError, rejected } from '../rrset/error.ts'
 import { fromDns, type ObservedRRset } from '../rrset/rrset.ts'
 import type { SetChange } from '../rrset/set-change.ts'
 import type { Provider, ProviderZone, Turn } from './provider.ts'
@@ -45,6 +46,8 @@ interface ZoneCache {
 
 /** A message has at most 65535 octets; a name, a marker and their prerequisites need less than 700. */
 const MAX_CHANGES = 80
+/** Of the sets of one batch, with their prerequisites; the rest is for the names. */
+const MAX_BATCH_OCTETS = 48_000
 
 export function rfc2136Provider(options: Rfc2136Options): Provider {
   const { server, key, timeoutMs = 15_000 } = options
@@ -109,6 +112,11 @@ export function rfc2136Provider(options: Rfc2136Options): Provider {
       requestsPerSecond: options.requestsPerSecond ?? 50,
     },
     zones: async () => zones,
+    // Two large sets would otherwise be refused together, and cost a bisection.
+    fits: (batch) =>
+      batch
+        .flatMap(({ from, to }) => [from, to])
+        .reduce((sum, set) => sum + (set === undefined ? 0 : octetsOf(set)), 0) <= MAX_BATCH_OCTETS,
     async read(zone, names, signal, turn) {
       const origin = get(zone)
       try {
@@ -122,23 +130,27 @@ export function rfc2136Provider(options: Rfc2136Options): Provider {
       const origin = get(zone)
       const before = caches.get(origin)
       caches.delete(origin)
-      const update = {
-        zone: origin,
-        server,
-        ...keyed(key),
-        prerequisites: batch.flatMap(prerequisiteOf),
-        // Deletes first: an address beside a CNAME is ignored, not refused (RFC 2136 §3.4.2.2).
-        operations: [...batch.flatMap(removalOf), ...batch.flatMap(additionOf)],
-        transport: 'tcp' as const,
-        signal,
-      }
       let rcode: number
       try {
+        const update = {
+          zone: origin,
+          server,
+          ...keyed(key),
+          prerequisites: batch.flatMap(prerequisiteOf),
+          // Deletes first: an address beside a CNAME is ignored, not refused (RFC 2136 §3.4.2.2).
+          operations: [...batch.flatMap(removalOf), ...batch.flatMap(additionOf)],
+          transport: 'tcp' as const,
+          signal,
+        }
         rcode = (await updating.update(update)).message.rcode
       } catch (cause) {
-        throw writeFailure(origin, cause)
+        const failure = writeFailure(origin, cause)
+        // Nothing was sent: the next read needs no transfer.
+        if (failure.outcome === 'rejected' && before !== undefined) caches.set(origin, before)
+        throw failure
       }
-      if (rcode === RCODE.REFUSED)
+      // A server has undone what it answers with SERVFAIL (RFC 2136 §3.4.2.7), which some do for a set that is too large.
+      if (rcode === RCODE.REFUSED || rcode === RCODE.SERVFAIL)
         await explainRefusal(updating, {
           zone: origin,
           server,
@@ -160,7 +172,7 @@ export function rfc2136Provider(options: Rfc2136Options): Provider {
   }
 }
 
-/** Distinguishes a refused key from a refused record by an update without operations (RFC 2136 §3.3). */
+/** Distinguishes a refused key, or a server that fails, from a refused record by an update without operations (RFC 2136 §3.3). */
 async function explainRefusal(client: DnsClient, empty: Parameters<DnsClient['update']>[0]): Promise<void> {
   const rcode = await client.update(empty).then(
     (reply) => reply.message.rcode,
@@ -170,7 +182,7 @@ async function explainRefusal(client: DnsClient, empty: Parameters<DnsClient['up
     throw new ProviderError(
       'RecordRejected',
       'rejected',
-      `${empty.zone}: the server's policy refuses one of these records`,
+      `${empty.zone}: the server refuses one of these records: its policy, or a limit of its configuration`,
     )
   }
 }
@@ -238,7 +250,7 @@ function writeFailure(zone: string, cause: unknown): ProviderError {
     case 'BAD_TYPE':
     case 'BAD_ADDRESS':
     case 'TOO_LARGE':
-      return new ProviderError('RecordRejected', 'rejected', `${zone}: ${cause.message}`, { cause })
+      return rejected(cause, zone)
     case 'TSIG_BAD_KEY':
     case 'TSIG_BAD_SIG':
     case 'TSIG_BAD_TIME':

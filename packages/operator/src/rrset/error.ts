@@ -1,4 +1,5 @@
 /** Errors of records and providers. `code` is stable and for programs; the message states what to do next. */
+import { DnsError, type DnsErrorCode } from '@seamark/dns'
 import type { Reason } from '../reasons.ts'
 
 export type RecordsErrorCode = 'STATE_UNREADABLE' | 'PLAN_UNREADABLE' | 'CONFIG_INVALID' | 'MANIFEST_INVALID'
@@ -37,4 +38,23 @@ export class ProviderError extends Error {
     this.outcome = outcome
     this.retryAfterMs = options?.retryAfterMs
   }
+}
+
+/** Of our own code, about what was to be written: nothing was sent, and another attempt fails in the same way. */
+const ABOUT_RECORDS: ReadonlySet<DnsErrorCode> = new Set([
+  'BAD_NAME',
+  'BAD_RDATA',
+  'BAD_TYPE',
+  'BAD_ADDRESS',
+  'TOO_LARGE',
+])
+
+export function isAboutRecords(cause: unknown): cause is DnsError {
+  return cause instanceof DnsError && ABOUT_RECORDS.has(cause.code)
+}
+
+/** The refusal of the records of one batch; it says nothing about the zone or the provider. */
+export function rejected(cause: Error, where?: string): ProviderError {
+  const text = where === undefined ? cause.message : `${where}: ${cause.message}`
+  return new ProviderError('RecordRejected', 'rejected', text, { cause })
 }

@@ -8,6 +8,7 @@
  * per account, of which we use two and leave the rest to users and other programs.
  */
 import type { Change, ResourceRecordSet, Route53Client, Route53ClientConfig } from '@aws-sdk/client-route-53'
+import { checkBatch } from '../../rrset/dns-limits.ts'
 import { ProviderError } from '../../rrset/error.ts'
 import { compareText, isWildcard, type ObservedRRset, type RRset } from '../../rrset/rrset.ts'
 import type { SetChange } from '../../rrset/set-change.ts'
@@ -156,6 +157,7 @@ export function awsProvider(options: AwsOptions): Provider {
       return [...found.values()]
     },
     async apply(zone, batch, signal) {
+      checkBatch(batch)
       const { sdk, client } = await load()
       // Deletes first: a CNAME may replace an address.
       const Changes: Change[] = [

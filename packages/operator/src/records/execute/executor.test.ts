@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
+import { DnsError } from '@seamark/dns'
 import { createLimiter } from '@seamark/kube'
 import { fakeClock } from '@seamark/kube/testing'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -162,6 +163,30 @@ describe('a batch with one record that the service refuses (T13)', () => {
         // One more call writes the accepted remainder.
         expect(calls.length).toBeLessThanOrEqual(isolation + 1)
       }
+    }
+  })
+
+  it('counts for nobody else, when it is our own encoding that refuses the record', async () => {
+    for (const code of ['BAD_NAME', 'BAD_RDATA', 'BAD_TYPE', 'TOO_LARGE'] as const) {
+      const { executor, memory, faults } = executorFixture()
+      faults.before = (batch) => {
+        if (batch.some(({ to }) => to?.name.startsWith('n0002.'))) throw new DnsError(code, 'no record')
+      }
+      for (let round = 0; round < 10; round++) {
+        const desired = [...desiredSets(3), want(record(`round${round}`, 'A', ['192.0.2.1']))]
+        const outcome = await executor.submit(
+          plan({
+            observed: memory.dump(ZONE),
+            desired,
+            number: NOW + round,
+            sources: { present: new Set(desired.map(({ source: { uid } }) => uid)), gone: new Set() },
+          }),
+          signal,
+        )
+        expect(codes(outcome)).toEqual(['PoisonRecordIsolated'])
+        expect(executor.status.failures).toBe(0)
+      }
+      expect(memory.dump(ZONE)).toHaveLength(2 * (2 + 10))
     }
   })
 

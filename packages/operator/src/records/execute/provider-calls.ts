@@ -7,11 +7,12 @@
  * waited for the rate limiter.
  * Caveats: a batch that was already sent when the kill switch is turned on is not recalled.
  */
+import { parseName } from '@seamark/dns'
 import { type AdaptiveLimiter, type Clock, systemClock } from '@seamark/kube'
 import type { Provider, ProviderZone, Turn } from '../../providers/provider.ts'
 import type { Reason } from '../../reasons.ts'
 import { type Breaker, type BreakerStatus, createBreaker } from './circuit-breaker.ts'
-import { ProviderError } from '../../rrset/error.ts'
+import { isAboutRecords, ProviderError, rejected } from '../../rrset/error.ts'
 import type { KillSwitch } from '../../process/kill-switch.ts'
 import type { ObservedRRset } from '../../rrset/rrset.ts'
 import type { SetChange } from '../../rrset/set-change.ts'
@@ -79,7 +80,7 @@ export function createProviderCalls(options: ProviderCallsOptions): ProviderCall
   return {
     zones: async (signal) => call('zones', signal, async (inner, turn) => provider.zones(inner, turn)),
     read: async (zone, names, signal) =>
-      call('read', signal, async (inner, turn) => provider.read(zone, names, inner, turn)),
+      call('read', signal, async (inner, turn) => provider.read(zone, possible(names), inner, turn)),
     apply: async (zone, batch, signal, onSend) =>
       call('apply', signal, async (inner) => {
         onSend?.()
@@ -92,6 +93,13 @@ export function createProviderCalls(options: ProviderCallsOptions): ProviderCall
       return breaker.waitMs
     },
   }
+}
+
+/** What is no name is in no zone. A service answers such a question with an error, as if it could not be read. */
+function possible(names: ReadonlySet<string> | 'all'): ReadonlySet<string> | 'all' {
+  if (names === 'all') return names
+  const left = [...names].filter((name) => !(parseName(name) instanceof Error))
+  return left.length === names.size ? names : new Set(left)
 }
 
 /** The message is constant while the breaker is open: it is part of conditions, and each new text would cause a write. */
@@ -116,6 +124,7 @@ function recordFailure(error: ProviderError, breaker: Breaker, limiter: Adaptive
 
 export function asProviderError(cause: unknown): ProviderError {
   if (cause instanceof ProviderError) return cause
+  if (isAboutRecords(cause)) return rejected(cause)
   const text = cause instanceof Error ? cause.message : String(cause)
   return new ProviderError('OutcomeUnknown', 'unknown', text, { cause })
 }

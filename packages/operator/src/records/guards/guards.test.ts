@@ -437,6 +437,7 @@ describe('what belongs to others', () => {
     record('sub', 'NS', ['ns.sub.a.test.']),
     record('ns.sub', 'A', ['192.0.2.54']),
     record('web', 'A', ['192.0.2.80']),
+    record('*.apps', 'A', ['192.0.2.82']),
     record('xd', 'A', ['192.0.2.81']),
     registryEntry(record('xd', 'A', [])),
   ]
@@ -466,6 +467,12 @@ describe('what belongs to others', () => {
     ['_sip._tcp', 'SRV', ['0 5 5060 evil.test.']],
     ['_acme-challenge.web', 'CNAME', ['evil.test.']],
     ['_443._tcp.mail', 'TXT', ['"x"']],
+    ['s1._domainkey', 'TXT', ['"v=DKIM1"']],
+    ['s1._domainkey.web', 'TXT', ['"v=DKIM1"']],
+    ['default._bimi', 'TXT', ['"v=BIMI1"']],
+    ['a.b._report._dmarc', 'TXT', ['"v=DMARC1"']],
+    ['_acme-challenge.apps', 'CNAME', ['evil.test.']],
+    ['s1._domainkey.apps', 'TXT', ['"v=DKIM1"']],
   ])('gets no new record at %s %s before an approval', (name, type, values) => {
     expect(held(name, type, {}, values)).toBe('UnownedRecordExists true')
     const fixture: PlanFixture = {
@@ -485,6 +492,8 @@ describe('what belongs to others', () => {
     expect(held('shop', 'AAAA', { observed: own('shop'), sources })).toBe('written')
     expect(held('_acme-challenge.shop', 'TXT', { observed: own('shop'), sources }, ['"x"'])).toBe('written')
     expect(held('_acme-challenge.new', 'TXT', {}, ['"x"'])).toBe('written')
+    expect(held('s1._domainkey.shop', 'TXT', { observed: own('shop'), sources }, ['"x"'])).toBe('written')
+    expect(held('_acme-challenge.cdn', 'TXT', { observed: own('*.cdn'), sources }, ['"x"'])).toBe('written')
   })
 
   it('leaves an RRset with our marker ours: it is changed and restored beside records of others', () => {
@@ -502,5 +511,46 @@ describe('what belongs to others', () => {
       desired: [want({ ...top, values: ['192.0.2.2'] }, undefined, { isApproved: true })],
     })
     expect(moved.changes.map(({ op, name }) => `${op} ${name}`)).toEqual(['update a.test.'])
+  })
+})
+
+describe('the limits of DNS', () => {
+  const label = (octets: number) => 'x'.repeat(octets)
+  const long = (octets: number) => `${label(63)}.${label(63)}.${label(63)}.${label(octets - 192 - ZONE.length - 1)}`
+
+  it('refuse a name whose marker would be none, and nothing else', () => {
+    const most = 253 - '_seamark-a.'.length
+    const desired = [most + 1, most, 253].map((octets) => want(record(long(octets + 1), 'A', ['192.0.2.1'])))
+    const { changes, refused } = plan({ desired: [...desired, want(record('fine', 'A', ['192.0.2.2']))] })
+    expect(changes.map(({ name }) => name.length)).toEqual(expect.arrayContaining(['fine.a.test.'.length, most + 1]))
+    expect(refused.map(({ code, why }) => [code, why])).toEqual(
+      [most + 1, 253].map((octets) => [
+        'RecordInvalid',
+        `the record of its owner would have a name of ${octets + 11} characters, and DNS allows 253; use a name of at most ${most} characters`,
+      ]),
+    )
+  })
+
+  it('leave a label of 63 octets: only an entry of another registry could have no name', () => {
+    expect(plan({ desired: [want(record(label(63), 'A', ['192.0.2.1']))] }).changes).toHaveLength(1)
+  })
+
+  it.each<[string, string, string[]]>([
+    [
+      'a set',
+      'TXT',
+      [0, 1].map((each) =>
+        Array(150)
+          .fill(`"${each}${label(250)}"`)
+          .join(' '),
+      ),
+    ],
+    ['very many addresses', 'A', names(5_000).map((_, index) => `10.0.${index >> 8}.${index & 255}`)],
+  ])('refuse %s that fits no message', (_title, type, values) => {
+    const { changes, refused } = plan({
+      desired: [want(record('big', type, values)), want(record('fine', 'A', ['192.0.2.2']))],
+    })
+    expect(changes.map(({ name }) => name)).toEqual(['fine.a.test.'])
+    expect(refused).toMatchObject([{ code: 'RecordInvalid', why: expect.stringContaining('fit into a DNS message') }])
   })
 })

@@ -11,12 +11,20 @@ import type { PlanInput, Refusal } from '../plan/plan.ts'
 import { deleteBudget, quarantine, stateAfter, retargetBreaker, shrinkBreaker } from './breakers.ts'
 import { type Guard, isApproved, type PlanGuard } from './guard.ts'
 import { notObserving, notPaused } from './modes.ts'
-import { cnameAlone, notBesideOthers, protectedNames, typeAllowed, typeSwitchInOneTransaction } from './names.ts'
+import {
+  cnameAlone,
+  notBesideOthers,
+  protectedNames,
+  typeAllowed,
+  typeSwitchInOneTransaction,
+  withinDnsLimits,
+} from './names.ts'
 import { confirmedGone, handedOver, lastTarget, ownedByUs, soleCluster } from './owners.ts'
 
 const CHANGE_GUARDS: readonly Guard[] = [
   ownedByUs, // not ours, unusable, or without targets: found by candidates.ts
   typeAllowed, // only types this zone is managed for
+  withinDnsLimits, // names and sets that DNS has no room for, markers included
   cnameAlone, // no other data beside a CNAME (RFC 1034 §3.6.2)
   typeSwitchInOneTransaction, // A to CNAME and back never leaves a gap
   protectedNames, // apex, wildcards and delegations need an approval

@@ -1,8 +1,10 @@
 /** Guards about names and types: what DNS forbids, and what requires an approval (INV-5). */
 import { isWildcard } from '../../rrset/rrset.ts'
+import { findChangeFault } from '../../rrset/dns-limits.ts'
 import { claimText } from '../../rrset/external-dns-registry.ts'
 import { type Ownership, ownershipOf } from '../plan/ownership.ts'
 import type { PlanInput } from '../plan/plan.ts'
+import { subjectsOf, wildcardBelow } from '../plan/underscore-names.ts'
 import { namesAbove } from '../plan/zone-view.ts'
 import { type Guard, isApproved } from './guard.ts'
 
@@ -12,6 +14,12 @@ const UNTRUSTED = '; the annotation counts only in namespaces that records.dnsEn
 export const typeAllowed: Guard = ({ change, isRemoval }, input) => {
   if (isRemoval === true || change.reason === 'Adopted' || input.types.includes(change.type)) return undefined
   return { code: 'TypeNotAllowed', why: `${change.type} is not among the managed types (${input.types.join(', ')})` }
+}
+
+/** Refused here, it costs no write of others: a provider refuses the whole batch. */
+export const withinDnsLimits: Guard = ({ change }) => {
+  const fault = findChangeFault(change, change.markers)
+  return fault === undefined ? undefined : { code: 'RecordInvalid', why: fault }
 }
 
 /**
@@ -42,13 +50,16 @@ function findOthersAt(name: string, adopted: string | undefined, input: PlanInpu
   const cut = [name, ...above].find((each) => each !== zone && view.at(each).find('NS') !== undefined)
   if (cut !== undefined) return `${cut} is delegated to other name servers`
   if (view.hosts.has(name) && view.at(name).sets().length === 0) return `${name} is the target of an NS or MX record`
-  if (!name.startsWith('_')) return undefined
-  const base = above.find((each) => !each.startsWith('_'))
+  const subjects = subjectsOf(name, zone)
+  const base = subjects.at(-1)
+  if (base === undefined) return undefined
   if (base === zone) return `${name} is looked up for the apex of the zone`
-  const unowned = base === undefined ? undefined : unownedType(base, adopted, input)
-  return unowned === undefined
-    ? undefined
-    : `${name} is looked up for ${base}, which has a ${unowned} record without our marker`
+  for (const subject of [...subjects, wildcardBelow(base)]) {
+    const unowned = unownedType(subject, adopted, input)
+    if (unowned !== undefined)
+      return `${name} is looked up for ${subject}, which has a ${unowned} record without our marker`
+  }
+  return undefined
 }
 
 /** The type of a set at the name that is neither ours nor adopted with this change, other than those of DNSSEC. */

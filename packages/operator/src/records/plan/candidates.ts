@@ -42,8 +42,13 @@ export function collectCandidates(input: PlanInput): Candidate[] {
   const { view, scope } = input
   const candidates: Candidate[] = []
   const claimant = input.claimant ?? claimantsIn(input.desired)
+  const isOurs = (name: string): boolean =>
+    view
+      .at(name)
+      .sets()
+      .some(({ type }) => ownershipOf(view, name, type, input.owner).kind === 'ours')
   const own = input.desired.filter((desired) => {
-    const holder = findHolder(desired, claimant)
+    const holder = findHolder(desired, claimant, isOurs)
     if (holder === undefined) return true
     const why = `${holder.label} is older and has the name ${holder.namespace === undefined ? '' : `for namespace ${holder.namespace}`}`
     candidates.push(

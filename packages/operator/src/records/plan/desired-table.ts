@@ -5,6 +5,7 @@
 import { compareAge } from '@seamark/dialects'
 import type { Desired, RecordSource } from './plan.ts'
 import type { NameView } from './name-view.ts'
+import { subjectsOf, wildcardBelow } from './underscore-names.ts'
 import type { ZoneView } from './zone-view.ts'
 
 /** The desired RRsets of one name: mostly one, and a zone has many names, so a single one is not put into a list. */
@@ -88,16 +89,27 @@ export function claimantsIn(all: readonly Desired[]): (name: string) => RecordSo
 }
 
 /**
- * The source of another namespace that owns the name: a claim covers all types of a name, and the names below it that
- * begin with an underscore, because they control it (`_acme-challenge` proves control of the name).
+ * The source of another namespace that owns the name: a claim covers all types of a name, and the names below it with a label
+ * that begins with an underscore, because they control it (`_acme-challenge` proves control of the name, `_domainkey` has
+ * its keys). A wildcard covers those of the name below which it is: a certificate for it is proven there. Anybody may request
+ * a wildcard, which waits for an approval: it counts when it is older, or published (`isOurs`).
  */
 export function findHolder(
   { set: { name }, source }: Desired,
   claimant: (name: string) => RecordSource | undefined,
+  isOurs: (name: string) => boolean,
 ): RecordSource | undefined {
-  for (let subject = name; ; subject = subject.slice(subject.indexOf('.') + 1)) {
+  const otherAt = (subject: string): RecordSource | undefined => {
     const holder = claimant(subject)
-    if (holder !== undefined && holder.namespace !== source.namespace) return holder
-    if (!subject.startsWith('_')) return undefined
+    return holder !== undefined && holder.namespace !== source.namespace ? holder : undefined
   }
+  const subjects = subjectsOf(name)
+  for (const subject of [name, ...subjects]) {
+    const holder = otherAt(subject)
+    if (holder !== undefined) return holder
+  }
+  const base = subjects.at(-1)
+  const wildcard = base === undefined ? undefined : otherAt(wildcardBelow(base))
+  if (base === undefined || wildcard === undefined) return undefined
+  return isOlder(wildcard, source) || isOurs(wildcardBelow(base)) ? wildcard : undefined
 }

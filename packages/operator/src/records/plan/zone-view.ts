@@ -15,6 +15,7 @@ import {
 } from '../../rrset/external-dns-registry.ts'
 import { type MarkedSet, NameViewBuilder, EMPTY_NAME_VIEW, type NameView } from './name-view.ts'
 import { isWithin, type ObservedRRset, type RRset } from '../../rrset/rrset.ts'
+import { subjectsOf, wildcardBelow } from './underscore-names.ts'
 
 export interface ForeignEntry {
   readonly set: RRset
@@ -155,8 +156,8 @@ export function namesAbove(name: string, origin: string): string[] {
 }
 
 /**
- * Every name that must be read before a name may be changed: the name, its markers, its registry entries, and the names
- * above it, where it may be delegated.
+ * Every name that must be read before a name may be changed: the name, and what a name with an underscore is about, with
+ * their markers and registry entries; and the names above it, where it may be delegated.
  */
 export function namesToRead(
   name: string,
@@ -165,11 +166,21 @@ export function namesToRead(
   origin: string,
 ): string[] {
   const names = new Set([name, ...namesAbove(name, origin)])
-  for (const type of types) {
-    names.add(markerName(name, type))
-    if (registry !== undefined) for (const entry of registryNames(name, type, registry)) names.add(entry)
+  for (const each of [name, ...subjectsWithin(name, origin)]) {
+    names.add(each)
+    for (const type of types) {
+      names.add(markerName(each, type))
+      if (registry !== undefined) for (const entry of registryNames(each, type, registry)) names.add(entry)
+    }
+    const original = registry?.dnslbIdentity === undefined ? undefined : originalMarkerName(each)
+    if (original !== undefined) names.add(original)
   }
-  const original = registry?.dnslbIdentity === undefined ? undefined : originalMarkerName(name)
-  if (original !== undefined) names.add(original)
   return [...names]
+}
+
+/** For the apex it does not matter what is there: what is looked up for it is held. */
+function subjectsWithin(name: string, origin: string): string[] {
+  const subjects = subjectsOf(name, origin)
+  const base = subjects.at(-1)
+  return base === undefined || base === origin ? [] : [...subjects, wildcardBelow(base)]
 }

@@ -24,6 +24,24 @@ async function settled(count: number, ...options: Parameters<typeof startSync>) 
   return loop
 }
 
+it.each(['_acme-challenge', 's1._domainkey'])(
+  '%s below a name of ours is written, at a service that is read by name',
+  async (label) => {
+    const { cluster, clock, memory, held } = await start()
+    cluster.put(DNSEndpoint, endpoint('shop'))
+    await clock.advance(2_000)
+    const proof = {
+      dnsName: `${label}.shop.${ZONE}`,
+      recordType: 'CNAME' as const,
+      recordTTL: 60,
+      targets: ['proof.b.test'],
+    }
+    cluster.put(DNSEndpoint, { metadata: { name: 'proof', namespace: 'web' }, spec: { endpoints: [proof] } })
+    await clock.advance(2_000)
+    expect([memory.dump(ZONE).filter(({ type }) => type === 'CNAME').length, held]).toEqual([1, []])
+  },
+)
+
 describe('the drift sweep (INV-23)', () => {
   it('reads each name once an hour, a part of them every minute, and not the whole zone', async () => {
     const { clock, memory } = await settled(600)

@@ -65,6 +65,7 @@ describe('a DNSEndpoint', () => {
     [{ dnsName: 'a.test', recordType: 'A', targets: '192.0.2.1' }],
     [{ dnsName: 'a.test', recordType: 'A', targets: ['192.0.2.1'], setIdentifier: 'x' }],
     [{ dnsName: '_seamark-a.a.test', recordType: 'TXT', targets: ['x'] }],
+    [{ dnsName: '_any.a.test', recordType: 'A', targets: ['192.0.2.1'] }],
     [{ dnsName: 7, recordType: null, targets: {} }],
     [{ __proto__: null, dnsName: 'constructor', recordType: '__proto__', targets: [null] }],
     [{}],

@@ -173,6 +173,9 @@ function desiredRRset(
   })
   if (isInvalid(canonical)) return refuse(canonical.invalid)
   if (canonical.startsWith('_seamark-')) return refuse('names that begin with _seamark- are markers')
+  // Its marker would be the one of the wildcard.
+  if (canonical.startsWith('_any.'))
+    return refuse('names that begin with _any. stand for wildcards in the names of markers')
   if (typeof setIdentifier === 'string' && setIdentifier !== '')
     return refuse('routing policies (setIdentifier) are not supported')
   if (

@@ -43,9 +43,26 @@ describe('a claim', () => {
     expect(decided([a, b])).toEqual({ written: [`${HOST} A`], refused: [`${HOST} AAAA ClaimHeldByOther`] })
   })
 
-  it.each(['_acme-challenge', '_443._tcp'])('covers %s below the name', (label) => {
-    const b = endpointOf('b', 2, { dnsName: `${label}.${HOST}`, recordType: 'CNAME', targets: ['b.test'] })
-    expect(decided([a, b]).refused).toEqual([`${label}.${HOST} CNAME ClaimHeldByOther`])
+  it.each(['_acme-challenge', '_443._tcp', 's1._domainkey', '_dmarc', 'default._bimi', 'x.y._domainkey'])(
+    'covers %s below the name',
+    (label) => {
+      const b = endpointOf('b', 2, { dnsName: `${label}.${HOST}`, recordType: 'CNAME', targets: ['b.test'] })
+      expect(decided([a, b]).refused).toEqual([`${label}.${HOST} CNAME ClaimHeldByOther`])
+    },
+  )
+
+  it('of a wildcard covers them below its name, when it is older or published', () => {
+    const wildcard = (namespace: string, day: number) =>
+      endpointOf(namespace, day, { dnsName: `*.apps.${ZONE}`, recordType: 'A', targets: ['192.0.2.1'] })
+    const proof = (namespace: string, day: number) =>
+      endpointOf(namespace, day, { dnsName: `_acme-challenge.apps.${ZONE}`, recordType: 'CNAME', targets: ['b.test'] })
+    const refused = `_acme-challenge.apps.${ZONE} CNAME ClaimHeldByOther`
+    expect(decided([wildcard('a', 1), proof('b', 2)]).refused).toContain(refused)
+    expect(decided([wildcard('a', 1), proof('a', 2)]).refused).not.toContain(refused)
+    // Anybody may request a wildcard, and it waits for an approval: until then it takes nothing from an older object.
+    expect(decided([wildcard('a', 2), proof('b', 1)]).refused).not.toContain(refused)
+    const published = owned(record('*.apps', 'A', ['192.0.2.1']))
+    expect(decided([wildcard('a', 2), proof('b', 1)], OPEN_RULES, published as never[]).refused).toContain(refused)
   })
 
   it('does not cover other names below it, and does not restrict its own namespace', () => {
