@@ -19,13 +19,8 @@ import { expandVariables, mutateHeaders, type HeaderMap } from '../request/heade
 import { findQuery } from '../request/request-facts.ts'
 import { collectBody, outcomeOf, Retries } from './retries.ts'
 import { rewritePath } from '../request/rewrite.ts'
-import {
-  InvalidAnswer,
-  type UpstreamBody,
-  type UpstreamCall,
-  type UpstreamResponse,
-  type Upstreams,
-} from './upstream.ts'
+import { streamedBody, type UpstreamBody } from './body.ts'
+import { InvalidAnswer, type UpstreamCall, type UpstreamResponse, type Upstreams } from './upstream.ts'
 
 export interface ForwardDeps {
   readonly clusters: Clusters
@@ -58,10 +53,10 @@ export function forward(
     else forwarding.fail(408, STREAM_TIMEOUT, headers)
   })
   watchBody(deps.clock, exchange, action.idleTimeoutMs, onSilence)
-  const streamed = { stream: request, length: framing.kind === 'length' ? framing.octets : undefined }
+  const streamed = streamedBody(request, framing.kind === 'length' ? framing.octets : undefined)
   if (!isRetrying && action.mirrors.length === 0) return start(streamed)
   const onCollected = guarded(exchange.response, (body: Buffer | undefined) => start(body ?? streamed))
-  collectBody(request, onCollected)
+  collectBody(streamed, onCollected)
 
   function start(body: UpstreamBody | undefined): void {
     // The client may have been answered while its body was collected.
@@ -157,7 +152,7 @@ class Forwarding {
       {
         onResponse: this.#guarded((response: UpstreamResponse) => {
           this.#cancelTry?.()
-          if (this.#isFinished) return void response.body.destroy()
+          if (this.#isFinished) return this.#call?.cancel()
           if (!this.#retries.take(response.status, facts.method, body)) return this.#respond(response)
           this.#endAttempt()
           response.body.resume().on('error', () => undefined)
@@ -204,7 +199,7 @@ class Forwarding {
       const before = headers['set-cookie']
       headers['set-cookie'] = [...(Array.isArray(before) ? before : []), this.#setCookie]
     }
-    if (response.destroyed) return void body.destroy()
+    if (response.destroyed) return this.#call?.cancel()
     // RFC 9110 §8.6: a message that never has a body has no length.
     if (status === 204) delete headers['content-length']
     const { trailer } = received
@@ -223,9 +218,13 @@ class Forwarding {
         response.end()
       }),
     )
-    if (this.#action.idleTimeoutMs > 0) watchIdle(this.#deps.clock, body, response, this.#action.idleTimeoutMs)
+    const { idleTimeoutMs } = this.#action
+    if (idleTimeoutMs > 0)
+      watchIdle(this.#deps.clock, body, idleTimeoutMs, () => {
+        this.#call?.cancel()
+        response.destroy()
+      })
     body.pipe(response, { end: false })
-    this.#call = { cancel: () => void body.destroy() }
   }
 
   /** Ends the attempt and answers the client. */
@@ -400,8 +399,8 @@ function watchBody(clock: Clock, { request, isHttp2 }: Exchange, ms: number, sto
   for (const event of ['end', 'close']) request.once(event, () => cancel())
 }
 
-/** Ends both sides when nothing was received for so long. */
-function watchIdle(clock: Clock, body: Readable, response: { destroy(): void }, ms: number): void {
+/** Calls `stop` when nothing was received for so long. */
+function watchIdle(clock: Clock, body: Readable, ms: number, stop: () => void): void {
   let cancel = clock.after(ms, onIdle)
   let isActive = false
   function onIdle(): void {
@@ -409,10 +408,7 @@ function watchIdle(clock: Clock, body: Readable, response: { destroy(): void }, 
     if (isActive) {
       isActive = false
       cancel = clock.after(ms, onIdle)
-    } else {
-      body.destroy()
-      response.destroy()
-    }
+    } else stop()
   }
   body.on('data', () => (isActive = true))
   body.on('close', () => cancel())
