@@ -70,4 +70,5 @@ export function sendBody(target: Writable, body: UpstreamBody | undefined, abort
   target.on('drain', onDrain).on('close', stop)
   // Reset before it was sent on.
   if (stream.destroyed && !stream.readableEnded) fail()
+  else stream.resume()
 }

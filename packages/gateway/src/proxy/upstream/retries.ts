@@ -5,6 +5,7 @@
 import type { Retry } from '../../ir/model.ts'
 import type { StreamedBody, UpstreamBody } from './body.ts'
 import type { ClusterState } from './clusters.ts'
+import type { ReplayShare } from './replay-budget.ts'
 
 /** A status; `connect`: there was no connection; `reset`: the attempt ended without a response. */
 export type Outcome = number | 'connect' | 'reset'
@@ -106,17 +107,21 @@ export function outcomeOf(error: Error): Outcome {
 }
 
 /**
- * Reads a body that may have to be sent again; undefined for one that is too large, and is to be passed on as a stream. Nothing
- * is called for a body that its client does not complete.
+ * Reads a body that may have to be sent again; undefined for one that is too large, or for which there is no room, and which is
+ * to be passed on as a stream. Nothing is called for a body that its client does not complete.
  */
-export function collectBody({ stream, length, isWhole }: StreamedBody, then: (body: Buffer | undefined) => void): void {
+export function collectBody(
+  { stream, length, isWhole }: StreamedBody,
+  share: ReplayShare,
+  then: (body: Buffer | undefined) => void,
+): void {
   if (length !== undefined && length > MAX_REPLAYED_BYTES) return then(undefined)
   const chunks: Buffer[] = []
   let size = 0
   const onData = (chunk: Buffer) => {
     chunks.push(chunk)
     size += chunk.length
-    if (size <= MAX_REPLAYED_BYTES) return
+    if (size <= MAX_REPLAYED_BYTES && share.take(chunk.length)) return
     stream.off('data', onData)
     stream.off('end', onEnd)
     stream.pause()
