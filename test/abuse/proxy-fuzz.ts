@@ -70,6 +70,9 @@ function answerText(): string {
 }
 
 const isVictimFault: string[] = []
+/** A path of x.test whose backend, the one of the victim, answers before the body. */
+const EARLY = '/early'
+const EARLY_H2C = '/early-h2c'
 
 async function listen(server: Server | Http2Server | Http2SecureServer): Promise<Endpoint> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -118,10 +121,17 @@ const endpoints: Record<string, Endpoint[]> = {
   ],
   h2c: [await listen(http2Answers(createHttp2Server()))],
   h2: [await listen(http2Answers(createSecureServer(pair)))],
+  // Answers at the head of the request.
+  victimH2c: [
+    await listen(
+      createHttp2Server((_received, response) => void response.end('victim')).on('sessionError', () => undefined),
+    ),
+  ],
   victim: [
     await listen(
       (await import('node:http')).createServer((received, response) => {
-        if (received.url !== '/victim') isVictimFault.push(`${received.method} ${received.url} reached the victim`)
+        if (received.url !== '/victim' && received.url !== EARLY)
+          isVictimFault.push(`${received.method} ${received.url} reached the victim`)
         response.end('victim')
       }),
     ),
@@ -189,13 +199,19 @@ const victimRoute: Route = {
     hasWebsocket: false,
   },
 }
+const earlyRoute = (value: string, cluster: string): Route => ({
+  ...victimRoute,
+  match: match(value),
+  action: { ...victimRoute.action, backends: [{ cluster, weight: 1 }] } as Route['action'],
+})
+const earlyRoutes = [earlyRoute(EARLY, 'victim'), earlyRoute(EARLY_H2C, 'victimH2c')]
 const tls = { certificate: 'leaf', minVersion: '1.2', maxVersion: '1.3' } as const
 const ir: Ir = {
   listeners: (['http', 'https'] as const).map((protocol) => ({
     protocol,
     hosts: [
       { host: 'victim.test', routes: [victimRoute], ...(protocol === 'https' && { tls }) },
-      { host: 'x.test', routes, ...(protocol === 'https' && { tls }) },
+      { host: 'x.test', routes: [...routes, ...earlyRoutes], ...(protocol === 'https' && { tls }) },
     ],
   })),
   clusters: (
@@ -204,6 +220,7 @@ const ir: Ir = {
       ['h2c', 'h2c'],
       ['h2', 'h2'],
       ['victim', 'http1'],
+      ['victimH2c', 'h2c'],
     ] as const
   ).map(([name, protocol]) => ({
     name,
@@ -284,6 +301,45 @@ function overHttp2(isTls: boolean): Promise<void> {
   })
 }
 
+/** Leaves in the middle of its body, after the answer: a FIN or a reset of the connection. */
+function leaveHttp1(): Promise<void> {
+  const [declared, path] = [1 + Math.floor(random() * 400), oneOf([EARLY, EARLY_H2C])]
+  const framing = oneOf([`content-length: ${declared}`, 'transfer-encoding: chunked'])
+  return new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port: ports.http, allowHalfOpen: true })
+    const timer = setTimeout(() => socket.destroy(), PATIENCE_MS)
+    socket.on('error', () => undefined)
+    socket.once('data', () => oneOf([() => socket.end(), () => socket.resetAndDestroy(), () => socket.destroy()])())
+    socket.once('end', () => socket.destroy())
+    socket.once('close', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+    socket.write(`POST ${path} HTTP/1.1\r\nhost: x.test\r\n${framing}\r\n\r\n${declared > 1 ? '1' : ''}`)
+  })
+}
+
+/** Leaves in the middle of its body, after the answer: RST_STREAM, or the end of the connection. */
+function leaveHttp2(): Promise<void> {
+  return new Promise((resolve) => {
+    const session = connectHttp2(`http://127.0.0.1:${ports.http}`)
+    const timer = setTimeout(() => session.destroy(), PATIENCE_MS)
+    session.on('error', () => undefined)
+    session.once('close', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+    const headers = { ':method': 'POST', ':authority': 'x.test', ':path': oneOf([EARLY, EARLY_H2C]) }
+    const length = random() < 0.7 ? { 'content-length': 2 + Math.floor(random() * 400) } : {}
+    const stream = session.request({ ...headers, ...length }, { endStream: false })
+    const code = Math.floor(random() * 14)
+    stream.on('error', () => undefined)
+    stream.once('close', () => session.close())
+    stream.once('response', () => (random() < 0.8 ? stream.close(code) : session.destroy()))
+    stream.resume().write('1')
+  })
+}
+
 const latencies: number[] = []
 let failed = 0
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -329,7 +385,15 @@ async function work(): Promise<void> {
   while (done < count && performance.now() - startedAt < longestMs) {
     done++
     const way = random()
-    await (way < 0.4 ? overHttp1(false) : way < 0.6 ? overHttp1(true) : way < 0.85 ? overHttp2(false) : overHttp2(true))
+    if (random() < 0.2) await (way < 0.5 ? leaveHttp1() : leaveHttp2())
+    else
+      await (way < 0.4
+        ? overHttp1(false)
+        : way < 0.6
+          ? overHttp1(true)
+          : way < 0.85
+            ? overHttp2(false)
+            : overHttp2(true))
   }
 }
 await Promise.all(Array.from({ length: WORKERS }, work))

@@ -33,6 +33,7 @@ import { Fronts } from './listen/fronts.ts'
 import { handleRequest, handleUpgrade, type HandlerDeps } from './handler.ts'
 import { guardedLookup } from './upstream/guarded-lookup.ts'
 import { HealthChecks } from './upstream/health.ts'
+import { ReplayBudget, type ReplayLimits } from './upstream/replay-budget.ts'
 import { RateLimits } from './request/local-policy.ts'
 import { createPlainFront } from './listen/plain-front.ts'
 import { createRouteTable, ListenerTable } from './request/route-table.ts'
@@ -50,6 +51,8 @@ export interface ProxyOptions extends ListenAddresses {
   readonly maxHeaderBytes?: number
   /** Of the connections of clients. @default 10 000, 5 000 of an address, 15 s for a header, 60 s between requests */
   readonly limits?: Partial<ConnectionLimits>
+  /** Of bodies that are kept for retries and mirrors. @default 64 MiB, 4 MiB of a connection */
+  readonly replayLimits?: ReplayLimits
   /** Called when the listeners that cannot be bound change; the main ones are not among them, `listen` rejects. */
   readonly onPortFaults?: (faults: PortFaults) => void
   /** Called for each request that is answered with 500 because of regular expressions, with the route that took most steps. */
@@ -87,6 +90,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     clusters,
     upstreams,
     lookup,
+    replays: new ReplayBudget(options.replayLimits),
     clock,
     random,
     rateLimits,

@@ -13,6 +13,13 @@ export const PROXY_LIMITS = {
   idleTimeoutMs: 60_000,
 } as const satisfies ConnectionLimits
 
+/** Of one connection of HTTP/2; its memory in MB. */
+export const HTTP2_LIMITS = {
+  maxHeaderListPairs: 128,
+  maxSessionMemory: 10,
+  settings: { maxConcurrentStreams: 100 },
+} as const
+
 /** The answer to the last request of each connection of HTTP/1. */
 const current = new WeakMap<object, ProxyResponse>()
 

@@ -8,7 +8,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import type { ConnectionTable } from '@seamark/kube'
 import type { ProxyRequest, ProxyResponse } from '../request/exchange.ts'
 import { refuseConnect } from '../request/refusal.ts'
-import { followRequest, followSession, onClientError, onContinue } from './client-connections.ts'
+import { followRequest, followSession, HTTP2_LIMITS, onClientError, onContinue } from './client-connections.ts'
 
 export interface PlainFrontDeps {
   readonly connections: ConnectionTable
@@ -40,7 +40,7 @@ export function createPlainFront(deps: PlainFrontDeps): Server {
   })
   http1.on('connect', (_request, socket) => refuseConnect(socket))
   http1.on('clientError', onClientError)
-  const http2 = createHttp2Server({ maxHeaderListPairs: 128, maxSessionMemory: 10 }, deps.onRequest)
+  const http2 = createHttp2Server(HTTP2_LIMITS, deps.onRequest)
   http2.on('session', (session) => followSession(connections, session))
   http2.on('sessionError', () => undefined)
   http2.on('checkContinue', onContinue(deps.onRequest))

@@ -11,7 +11,7 @@ import type { Certificate, TlsTermination, VirtualHost } from '../../ir/model.ts
 import type { ConnectionTable } from '@seamark/kube'
 import { answer, type ProxyRequest, type ProxyResponse } from '../request/exchange.ts'
 import { refuseConnect } from '../request/refusal.ts'
-import { followRequest, followSession, onClientError, onContinue } from './client-connections.ts'
+import { followRequest, followSession, HTTP2_LIMITS, onClientError, onContinue } from './client-connections.ts'
 import { MAX_HELLO_BYTES, readClientHello } from './client-hello.ts'
 
 export interface TlsFrontDeps {
@@ -105,8 +105,7 @@ export function createTlsFront(deps: TlsFrontDeps): Server {
       ...http1Options,
       ...tlsOptionsOf(tls),
       allowHTTP1: true,
-      maxHeaderListPairs: 128,
-      maxSessionMemory: 10,
+      ...HTTP2_LIMITS,
     })
     secure.on('secureConnection', (socket: TLSSocket) => {
       if (isClientRefused(tls, socket)) socket.destroy()

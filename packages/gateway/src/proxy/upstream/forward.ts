@@ -18,19 +18,17 @@ import { answer, endToEnd, forwardedHeaders, guarded, writeHead, type Exchange }
 import { expandVariables, mutateHeaders, type HeaderMap } from '../request/header-variables.ts'
 import { findQuery } from '../request/request-facts.ts'
 import { collectBody, outcomeOf, Retries } from './retries.ts'
+import { sendCopies } from './mirrors.ts'
+import type { ReplayBudget, ReplayShare } from './replay-budget.ts'
 import { rewritePath } from '../request/rewrite.ts'
-import {
-  InvalidAnswer,
-  type UpstreamBody,
-  type UpstreamCall,
-  type UpstreamResponse,
-  type Upstreams,
-} from './upstream.ts'
+import { streamedBody, type UpstreamBody } from './body.ts'
+import { InvalidAnswer, type UpstreamCall, type UpstreamResponse, type Upstreams } from './upstream.ts'
 
 export interface ForwardDeps {
   readonly clusters: Clusters
   readonly upstreams: Upstreams
   readonly lookup: LookupFunction
+  readonly replays: ReplayBudget
   readonly clock: Clock
   readonly random: () => number
 }
@@ -50,6 +48,7 @@ export function forward(
   if (backend === undefined) return answer(exchange.response, 500)
   const isRetrying = action.retry !== undefined && action.retry.count > 0
   let forwarding: Forwarding | undefined
+  let share: ReplayShare | undefined
   const { framing, request } = exchange
   if (framing.kind === 'none') return start(undefined)
   const onSilence = guarded(exchange.response, () => {
@@ -58,15 +57,17 @@ export function forward(
     else forwarding.fail(408, STREAM_TIMEOUT, headers)
   })
   watchBody(deps.clock, exchange, action.idleTimeoutMs, onSilence)
-  const streamed = { stream: request, length: framing.kind === 'length' ? framing.octets : undefined }
+  const streamed = streamedBody(request, framing.kind === 'length' ? framing.octets : undefined)
   if (!isRetrying && action.mirrors.length === 0) return start(streamed)
   const onCollected = guarded(exchange.response, (body: Buffer | undefined) => start(body ?? streamed))
-  collectBody(request, onCollected)
+  share = deps.replays.open(connectionOf(exchange))
+  exchange.response.once('close', share.release)
+  collectBody(streamed, share, onCollected)
 
   function start(body: UpstreamBody | undefined): void {
     // The client may have been answered while its body was collected.
     if (backend === undefined || exchange.response.writableEnded) return
-    forwarding = new Forwarding(deps, exchange, route, action, backend, extraResponseHeaders)
+    forwarding = new Forwarding(deps, exchange, route, action, backend, extraResponseHeaders, share)
     forwarding.run(body)
   }
 }
@@ -79,6 +80,7 @@ class Forwarding {
   readonly #backend: Backend
   readonly #extra: HeaderMap
   readonly #retries: Retries
+  readonly #share: ReplayShare | undefined
   #call: UpstreamCall | undefined
   #state: ClusterState | undefined
   #isFinished = false
@@ -95,6 +97,7 @@ class Forwarding {
     action: ForwardAction,
     backend: Backend,
     extra: HeaderMap,
+    share: ReplayShare | undefined,
   ) {
     this.#deps = deps
     this.#exchange = exchange
@@ -102,6 +105,7 @@ class Forwarding {
     this.#action = action
     this.#backend = backend
     this.#extra = extra
+    this.#share = share
     this.#retries = new Retries(action.retry, () => this.#state)
   }
 
@@ -121,7 +125,8 @@ class Forwarding {
       }),
     )
     const headers = upstreamHeaders(this.#exchange, this.#route, this.#action, this.#backend)
-    this.#mirror(headers, body)
+    const [exchange, route, action] = [this.#exchange, this.#route, this.#action]
+    sendCopies(this.#deps, { exchange, route, action }, headers, body, this.#share)
     this.#send(headers, body, undefined)
   }
 
@@ -157,7 +162,7 @@ class Forwarding {
       {
         onResponse: this.#guarded((response: UpstreamResponse) => {
           this.#cancelTry?.()
-          if (this.#isFinished) return void response.body.destroy()
+          if (this.#isFinished) return this.#call?.cancel()
           if (!this.#retries.take(response.status, facts.method, body)) return this.#respond(response)
           this.#endAttempt()
           response.body.resume().on('error', () => undefined)
@@ -204,7 +209,7 @@ class Forwarding {
       const before = headers['set-cookie']
       headers['set-cookie'] = [...(Array.isArray(before) ? before : []), this.#setCookie]
     }
-    if (response.destroyed) return void body.destroy()
+    if (response.destroyed) return this.#call?.cancel()
     // RFC 9110 §8.6: a message that never has a body has no length.
     if (status === 204) delete headers['content-length']
     const { trailer } = received
@@ -223,9 +228,13 @@ class Forwarding {
         response.end()
       }),
     )
-    if (this.#action.idleTimeoutMs > 0) watchIdle(this.#deps.clock, body, response, this.#action.idleTimeoutMs)
+    const { idleTimeoutMs } = this.#action
+    if (idleTimeoutMs > 0)
+      watchIdle(this.#deps.clock, body, idleTimeoutMs, () => {
+        this.#call?.cancel()
+        response.destroy()
+      })
     body.pipe(response, { end: false })
-    this.#call = { cancel: () => void body.destroy() }
   }
 
   /** Ends the attempt and answers the client. */
@@ -256,29 +265,6 @@ class Forwarding {
     this.#cancelTry = undefined
     this.#release?.()
     this.#release = undefined
-  }
-
-  /** Sends a copy and ignores the answer. */
-  #mirror(headers: HeaderMap, body: UpstreamBody | undefined): void {
-    const { clusters, upstreams, random } = this.#deps
-    const { facts } = this.#exchange
-    for (const { cluster, percent } of this.#action.mirrors) {
-      if (random() * 100 >= percent || (body !== undefined && !Buffer.isBuffer(body))) continue
-      const state = clusters.get(cluster)
-      const endpoint = state === undefined ? undefined : clusters.pick(state)
-      if (state === undefined || endpoint === undefined) continue
-      const path = `${rewritePath(this.#action.rewrite, this.#route.match.path, facts.path)}${facts.search}`
-      const copy = { ...headers, host: shadowHost(String(headers['host'])) }
-      upstreams.send(
-        state.cluster,
-        endpoint,
-        { method: facts.method, path, headers: copy, body },
-        {
-          onResponse: ({ body: ignored }) => void ignored.on('error', () => undefined).resume(),
-          onError: () => undefined,
-        },
-      )
-    }
   }
 
   #hash(): string | undefined {
@@ -381,6 +367,11 @@ function trailerFields(received: ReturnType<UpstreamResponse['trailers']>): Reco
   return result
 }
 
+/** An identity of the connection of the client. */
+function connectionOf({ request, isHttp2 }: Exchange): object {
+  return (isHttp2 ? (request as Http2ServerRequest).stream.session : request.socket) ?? request
+}
+
 /** Calls `stop` when a client sends nothing of the rest of its body for so long. */
 function watchBody(clock: Clock, { request, isHttp2 }: Exchange, ms: number, stop: () => void): void {
   if (ms === 0) return
@@ -400,8 +391,8 @@ function watchBody(clock: Clock, { request, isHttp2 }: Exchange, ms: number, sto
   for (const event of ['end', 'close']) request.once(event, () => cancel())
 }
 
-/** Ends both sides when nothing was received for so long. */
-function watchIdle(clock: Clock, body: Readable, response: { destroy(): void }, ms: number): void {
+/** Calls `stop` when nothing was received for so long. */
+function watchIdle(clock: Clock, body: Readable, ms: number, stop: () => void): void {
   let cancel = clock.after(ms, onIdle)
   let isActive = false
   function onIdle(): void {
@@ -409,10 +400,7 @@ function watchIdle(clock: Clock, body: Readable, response: { destroy(): void }, 
     if (isActive) {
       isActive = false
       cancel = clock.after(ms, onIdle)
-    } else {
-      body.destroy()
-      response.destroy()
-    }
+    } else stop()
   }
   body.on('data', () => (isActive = true))
   body.on('close', () => cancel())
@@ -424,11 +412,6 @@ function cookieOf(header: string | undefined, name: string): string | undefined 
     if (equals > 0 && part.slice(0, equals).trim() === name) return part.slice(equals + 1).trim()
   }
   return undefined
-}
-
-function shadowHost(authority: string): string {
-  const colon = authority.lastIndexOf(':')
-  return colon > 0 ? `${authority.slice(0, colon)}-shadow${authority.slice(colon)}` : `${authority}-shadow`
 }
 
 function errorCode(error: Error): string {

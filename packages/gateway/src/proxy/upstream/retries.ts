@@ -2,10 +2,10 @@
  * The retries of one request: which outcomes of an attempt are tried again, how often, within the circuit breaker of the
  * cluster; and the body, which is read before the first attempt so that it can be sent again.
  */
-import type { Readable } from 'node:stream'
 import type { Retry } from '../../ir/model.ts'
-import type { UpstreamBody } from './upstream.ts'
+import type { StreamedBody, UpstreamBody } from './body.ts'
 import type { ClusterState } from './clusters.ts'
+import type { ReplayShare } from './replay-budget.ts'
 
 /** A status; `connect`: there was no connection; `reset`: the attempt ended without a response. */
 export type Outcome = number | 'connect' | 'reset'
@@ -106,21 +106,31 @@ export function outcomeOf(error: Error): Outcome {
   return 'syscall' in error && error.syscall === 'connect' ? 'connect' : 'reset'
 }
 
-/** Reads a body that may have to be sent again; undefined for one that is too large, and is to be passed on as a stream. */
-export function collectBody(request: Readable, then: (body: Buffer | undefined) => void): void {
+/**
+ * Reads a body that may have to be sent again; undefined for one that is too large, or for which there is no room, and which is
+ * to be passed on as a stream. Nothing is called for a body that its client does not complete.
+ */
+export function collectBody(
+  { stream, length, isWhole }: StreamedBody,
+  share: ReplayShare,
+  then: (body: Buffer | undefined) => void,
+): void {
+  if (length !== undefined && length > MAX_REPLAYED_BYTES) return then(undefined)
   const chunks: Buffer[] = []
   let size = 0
   const onData = (chunk: Buffer) => {
     chunks.push(chunk)
     size += chunk.length
-    if (size <= MAX_REPLAYED_BYTES) return
-    request.off('data', onData)
-    request.off('end', onEnd)
-    request.pause()
-    request.unshift(Buffer.concat(chunks))
+    if (size <= MAX_REPLAYED_BYTES && share.take(chunk.length)) return
+    stream.off('data', onData)
+    stream.off('end', onEnd)
+    stream.pause()
+    stream.unshift(Buffer.concat(chunks))
     then(undefined)
   }
-  const onEnd = () => then(Buffer.concat(chunks))
-  request.on('data', onData)
-  request.on('end', onEnd)
+  const onEnd = () => {
+    if (isWhole() && (length === undefined || size === length)) then(Buffer.concat(chunks))
+  }
+  stream.on('data', onData)
+  stream.on('end', onEnd)
 }

@@ -11,6 +11,7 @@ import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } fro
 import type { Endpoint } from '../../ir/endpoint.ts'
 import type { Cluster } from '../../ir/model.ts'
 import { joinedForHttp2, type HeaderMap } from '../request/header-variables.ts'
+import { isStreamed, lengthOf, sendBody, type UpstreamBody } from './body.ts'
 
 export interface UpstreamRequest {
   readonly method: string
@@ -18,15 +19,6 @@ export interface UpstreamRequest {
   /** With `host`, without hop-by-hop headers and without the length of the body. */
   readonly headers: HeaderMap
   readonly body: UpstreamBody | undefined
-}
-
-/** A Buffer can be sent again. */
-export type UpstreamBody = Buffer | StreamedBody
-
-interface StreamedBody {
-  readonly stream: Readable
-  /** In octets; undefined: until the end of the stream. */
-  readonly length: number | undefined
 }
 
 export interface UpstreamResponse {
@@ -164,9 +156,13 @@ export class Upstreams {
         return void request.destroy()
       }
       isDone = true
+      // An answer before the end of the request: the backend may still wait for the rest of the body.
+      message.once('end', () => {
+        if (!request.writableFinished) request.destroy()
+      })
       onResponse({ status: statusCode, headers: received, body: message, trailers: () => message.trailers })
     })
-    sendBody(request, body)
+    sendBody(request, body, () => request.destroy())
     return {
       cancel() {
         isDone = true
@@ -193,8 +189,13 @@ export class Upstreams {
         ':authority': String(host),
         ':scheme': cluster.protocol === 'h2' ? 'https' : 'http',
       },
-      { endStream: body === undefined },
+      // Node ends what it sends before it resets a stream: a body that is not complete must not end by itself.
+      { endStream: body === undefined, waitForTrailers: isStreamed(body) },
     )
+    const reset = () => stream.close(constants.NGHTTP2_CANCEL)
+    stream.on('wantTrailers', () => {
+      if (!stream.closed) stream.sendTrailers({})
+    })
     let isDone = false
     let trailers: Record<string, string | string[] | undefined> = {}
     stream.on('trailers', (received) => (trailers = withoutPseudo(received)))
@@ -212,6 +213,9 @@ export class Upstreams {
         stream.close(constants.NGHTTP2_PROTOCOL_ERROR)
         return onError(new InvalidAnswer(fault), false)
       }
+      stream.once('end', () => {
+        if (!stream.writableFinished) reset()
+      })
       onResponse({ status, headers: withoutPseudo(received), body: stream, trailers: () => trailers })
     })
     stream.on('close', () => {
@@ -219,11 +223,11 @@ export class Upstreams {
       isDone = true
       onError(new Error('the stream closed without a response'), !isNew)
     })
-    if (body !== undefined) sendBody(stream, body)
+    if (body !== undefined) sendBody(stream, body, reset)
     return {
       cancel() {
         isDone = true
-        stream.close(constants.NGHTTP2_CANCEL)
+        reset()
       },
     }
   }
@@ -260,10 +264,6 @@ export class Upstreams {
   }
 }
 
-function lengthOf(body: UpstreamBody | undefined): number | undefined {
-  return Buffer.isBuffer(body) ? body.length : body?.length
-}
-
 /** Always written: Node leaves both out for methods that usually have no body. */
 function framingFields(body: UpstreamBody | undefined): HeaderMap {
   if (body === undefined) return {}
@@ -277,12 +277,6 @@ export function faultOf(status: number, coding: string | undefined): string | un
   if (!(status >= 200 && status <= 599)) return `the backend answered with status ${status}`
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') return 'the backend used an unknown transfer coding'
   return undefined
-}
-
-function sendBody(target: NodeJS.WritableStream, body: UpstreamBody | undefined): void {
-  if (body === undefined) target.end()
-  else if (Buffer.isBuffer(body)) target.end(body)
-  else body.stream.pipe(target)
 }
 
 export function tlsOptions({ tls }: Cluster, host: string): ConnectionOptions {
