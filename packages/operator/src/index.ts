@@ -29,7 +29,16 @@ export * from './config.ts'
 export { leaseTimes, type LeaseTimes } from './duration.ts'
 export { FleetConfig, type FleetOptions } from './fleet/config.ts'
 export { MEMBER_RIGHTS } from './fleet/members/member-access.ts'
-export { fleetHops, type HostTrace, previewDrain, printTree, publishedAddresses, traceHost } from './fleet/trace.ts'
+export {
+  fleetHops,
+  type HostTrace,
+  previewDrain,
+  printTree,
+  publishedAddresses,
+  storedAnswer,
+  traceHost,
+  waitingOf,
+} from './fleet/trace.ts'
 export * from './reasons.ts'
 export {
   type AnswerFact,
@@ -40,6 +49,7 @@ export {
   type PlanFact,
 } from './explain/chain.ts'
 export { type ExplainDeps, gatherFacts } from './explain/gather.ts'
+export { findRecordReports } from './explain/record-reports.ts'
 export { findPlanFact, type PlanFactDeps } from './explain/plan-fact.ts'
 export { decideSource } from './publish/decide/decide-source.ts'
 export { dryRun, type DryRunReport, summarize } from './publish/report/dry-run.ts'

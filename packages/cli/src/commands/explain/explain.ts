@@ -13,12 +13,15 @@ import {
   createKillSwitch,
   DNSEndpoint,
   explain,
+  type ExplainFacts,
   type ExplainDeps,
   type Explanation,
   findPlanFact,
+  findRecordReports,
   fleetHops,
   type PlanFactDeps,
   gatherFacts,
+  type HostTrace,
   isPausedBy,
   massLimits,
   type LoadedConfig,
@@ -31,8 +34,10 @@ import {
   RecordsError,
   servedBy,
   sourceOf,
+  storedAnswer,
   tenantRules,
   traceHost,
+  waitingOf,
 } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
@@ -94,6 +99,7 @@ export function build(io: Io): Command {
         ...facts,
         ...(trace !== undefined && { fleet: fleetHops(trace) }),
         ...(published !== undefined && { published }),
+        ...(trace !== undefined && fleetFacts(trace)),
         ...(request !== undefined && { route: { isServed: request.outcome !== 'none', text: request.text } }),
       })
       const { output } = flags
@@ -103,7 +109,7 @@ export function build(io: Io): Command {
           : print(explanation, output === 'wide') +
               (request === undefined ? '' : printTrace(request, output === 'wide')),
       )
-      io.exit(explanation.firstBroken === undefined ? EXIT.ok : EXIT.changes)
+      io.exit(explanation.verdict.state === 'as it should be' ? EXIT.ok : EXIT.changes)
     } finally {
       await cluster.close()
     }
@@ -145,7 +151,14 @@ function planReader(
             signal,
           )
         const rules = tenantRules(records, config.grants, namespace)
-        const deps = { engine, endpoints, defaultTtl: records.defaultTtl, rules }
+        const deps: PlanFactDeps = {
+          engine,
+          endpoints,
+          defaultTtl: records.defaultTtl,
+          rules,
+          plans: stores.plans,
+          reports: async (requesting, name) => findRecordReports(requesting, name, client, signal),
+        }
         return await findPlanFact(host, targets, endpoints.length === 0 ? deps : { ...deps, confirmGone }, signal)
       } finally {
         await engine.close()
@@ -191,18 +204,25 @@ async function ask(server: string, name: string, signal: AbortSignal): Promise<A
   }
 }
 
-const SIGNS = { ok: '✔', broken: '✗', skipped: '–' } as const
+/** What the manager stored about a host of the fleet, beside its hops. */
+function fleetFacts(trace: HostTrace): Pick<ExplainFacts, 'storedAnswer' | 'waiting' | 'isAnswerPartial'> {
+  const stored = storedAnswer(trace)
+  const waiting = waitingOf(trace)
+  return {
+    ...(stored !== undefined && { storedAnswer: stored }),
+    ...(waiting !== undefined && { waiting }),
+    isAnswerPartial: trace.roots.some(({ global }) => ['weighted', 'geo'].includes(global.spec.strategy)),
+  }
+}
+
+const SIGNS = { ok: '✔', degraded: '!', broken: '✗', skipped: '–' } as const
 
 /** `isWide` adds what each reason code means. */
-function print({ host, hops, firstBroken }: Explanation, isWide: boolean): string {
+function print({ hops, verdict }: Explanation, isWide: boolean): string {
   const lines = hops.map((hop, index) => {
     const reason = hop.reason === undefined ? '' : `${hop.reason}: `
     const meaning = isWide && hop.reason !== undefined ? `${' '.repeat(18)}${REASONS[hop.reason]}\n` : ''
     return `${String(index + 1).padStart(2)} ${hop.name.padEnd(12)} ${SIGNS[hop.state]} ${reason}${hop.text}\n${meaning}`
   })
-  const verdict =
-    firstBroken === undefined
-      ? `${host} is as it should be\n`
-      : `${host} is broken at ${firstBroken.name}: ${firstBroken.reason === undefined ? firstBroken.text : REASONS[firstBroken.reason]}\n`
-  return verdict + lines.join('')
+  return `${verdict.text}\n${lines.join('')}`
 }
