@@ -31,10 +31,12 @@ import {
   publishedAddresses,
   publishOptions,
   REASONS,
+  recordsInUse,
   RecordsError,
   servedBy,
   sourceOf,
   storedAnswer,
+  storedZonesProvider,
   tenantRules,
   traceHost,
   waitingOf,
@@ -75,7 +77,7 @@ export function build(io: Io): Command {
     try {
       const answer =
         server === undefined ? undefined : async (name: string, signal: AbortSignal) => ask(server, name, signal)
-      const hasProviders = config.records.providers.length > 0
+      const hasProviders = recordsInUse(config).providers.length > 0 || config.dns.listen.length > 0
       const plan = planReader(io, cluster, config, flags.namespace ?? 'seamark')
       const facts = await gatherFacts(
         host,
@@ -131,14 +133,19 @@ function planReader(
   config: LoadedConfig['config'],
   namespace: string,
 ): NonNullable<ExplainDeps['plan']> {
-  const { records, mode, pause } = config
+  const { mode, pause, dns } = config
+  const records = recordsInUse(config)
   return async (host, targets, signal) => {
     const { client } = cluster
+    // Without providers, names outside of the zones of the DNS server are left to ExternalDNS.
+    if (records.providers.length === 0 && !isInZone(host, dns.zones)) return undefined
     const isPaused = pause || (await readPause(cluster, namespace, signal))
     const killSwitch = createKillSwitch(...(isPaused ? ['paused'] : []))
     const stores = openRecordsStores(client, namespace, records.stateFolder)
     try {
-      const { engine } = await openEngine({ config: records, mode, env: io.env, client, killSwitch, ...stores })
+      const providers = dns.listen.length === 0 ? [] : [storedZonesProvider({ config: dns, client, namespace })]
+      const opened = { config: records, mode, env: io.env, client, killSwitch, providers, ...stores }
+      const { engine } = await openEngine(opened)
       try {
         const { namespace: only } = records.dnsEndpoints
         const { items } = await client.list(DNSEndpoint, { signal, ...(only !== '' && { namespace: only }) })
@@ -170,6 +177,15 @@ function planReader(
       return { zone: '', pending: [], refused: [], records: [], providerFault }
     }
   }
+}
+
+/** `zones`: NAME or NAME=FILE. */
+function isInZone(host: string, zones: readonly string[]): boolean {
+  const name = host.toLowerCase().replace(/\.$/, '')
+  return zones.some((text) => {
+    const zone = (text.split('=', 1)[0] ?? '').toLowerCase().replace(/\.$/, '')
+    return name === zone || name.endsWith(`.${zone}`)
+  })
 }
 
 async function readPause({ client }: Cluster, namespace: string, signal: AbortSignal): Promise<boolean> {

@@ -28,9 +28,11 @@ import {
   printPlanMarkdown,
   printPlanText,
   ProviderError,
+  recordsInUse,
   RecordsError,
   type RecordsStores,
   shown,
+  storedZonesProvider,
   type Target,
   type TenantRules,
   tenantRules,
@@ -50,6 +52,8 @@ export interface RecordsFlags extends KubeFlags {
 
 export interface Session extends OpenedEngine, RecordsStores {
   readonly config: LoadedConfig['config']['records']
+  /** False: the zones are those of others, and only their servers can be asked. */
+  readonly hasProviders: boolean
   /** The whole configuration, as the manager reads it. */
   readonly manager: LoadedConfig['config']
   /** The manager's namespace. */
@@ -77,7 +81,7 @@ export async function withSession(
 ): Promise<void> {
   const given = flags.owner === undefined ? flags : { ...flags, recordsOwner: flags.owner }
   const { config } = await readConfig(io, given)
-  const { records } = config
+  const records = recordsInUse(config)
   const cluster = isClusterNeeded(records, flags) ? await openCluster(io, flags) : undefined
   const client = cluster === undefined ? {} : { client: cluster.client }
   const namespace = flags.namespace ?? 'seamark'
@@ -89,6 +93,11 @@ export async function withSession(
   const alive = setInterval(() => undefined, 60_000)
   try {
     await watching?.ready(io.signal)
+    // The zones of the manager's own DNS server are where it stores them.
+    const hasOwnZones = config.dns.listen.length > 0 && cluster !== undefined
+    const providers = hasOwnZones
+      ? [storedZonesProvider({ config: config.dns, client: cluster.client, namespace })]
+      : []
     const opened = await openEngine({
       config: records,
       // A command is run by a person; the mode applies to the manager only.
@@ -96,6 +105,7 @@ export async function withSession(
       env: io.env,
       killSwitch,
       massLimits: massLimits(config.safety),
+      providers,
       ...stores,
       ...client,
     })
@@ -104,6 +114,7 @@ export async function withSession(
       ...opened,
       ...stores,
       config: records,
+      hasProviders: records.providers.length + providers.length > 0,
       manager: config,
       namespace,
       cluster,
@@ -143,7 +154,7 @@ export async function withStores(
   { needsCluster = false }: { needsCluster?: boolean } = {},
 ): Promise<void> {
   const { config } = await readConfig(io, flags.owner === undefined ? flags : { ...flags, recordsOwner: flags.owner })
-  const { records } = config
+  const records = recordsInUse(config)
   const cluster = needsCluster || isClusterNeeded(records, flags) ? await openCluster(io, flags) : undefined
   const namespace = flags.namespace ?? 'seamark'
   try {
