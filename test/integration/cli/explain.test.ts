@@ -279,6 +279,13 @@ records:
     await bench.proxy({ annotations: { 'kubernetes.io/tls-acme': 'false' }, spec: { virtualhost: { fqdn: host } } })
     await bench.dns('ns/foo')
     expect(await broken(host)).toBe('plan NoMatchingZone')
+    // The source does not say that it is published either.
+    await bench.eventually('the condition', async () => {
+      const { status } = await bench.client.get(HTTPProxy, 'ns/foo')
+      const condition = status?.conditions?.find(({ type }) => type === 'seamark.io/Published')
+      const text = `${condition?.status} ${condition?.reason}: ${condition?.message}`
+      return /^False NoMatchingZone: DNS is held: .*web\.example\.org\. A/.test(text) ? true : undefined
+    })
   })
 
   it('plan: writing is paused', async () => {

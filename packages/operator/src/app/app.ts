@@ -131,5 +131,5 @@ function withRecords(options: AppOptions, dns: DnsService | undefined): AppOptio
 
 function recordsOfOwnZones(given: RecordsOptions | undefined, env: RecordsOptions['env']): RecordsOptions {
   const { config, ...rest } = given ?? { config: RecordsConfig.parse({}), env }
-  return { ...rest, config: ownZonesRecords(config) }
+  return { ...rest, config: ownZonesRecords(config), leavesOtherZones: true }
 }

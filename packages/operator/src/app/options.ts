@@ -16,6 +16,8 @@ export interface RecordsOptions {
   readonly config: RecordsConfig
   readonly env: Readonly<Record<string, string | undefined>>
   readonly grants?: Grants
+  /** Names outside of the zones are somebody else's, such as ExternalDNS'. @default false */
+  readonly leavesOtherZones?: boolean
   /** In addition to those of the configuration: the embedded server of this process. */
   readonly providers?: readonly Provider[]
   /** In [0, 1): spreads the calls of providers. @default Math.random */
