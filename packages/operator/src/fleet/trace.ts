@@ -206,7 +206,7 @@ function meaningOf({ phase, reason }: { readonly phase: string; readonly reason:
 }
 
 export interface FleetHop {
-  readonly name: 'claim' | 'policy' | 'placement' | 'leaf' | 'cluster' | 'answer'
+  readonly name: 'claim' | 'policy' | 'placement' | 'leaf' | 'cluster' | 'endpoint' | 'answer'
   readonly state: 'ok' | 'degraded' | 'broken'
   readonly reason?: Reason
   readonly text: string
@@ -308,6 +308,8 @@ export function fleetHops({ host, owner, roots }: HostTrace): FleetHop[] {
       const state = placement.isOk ? 'ok' : isServing ? 'degraded' : 'broken'
       add('placement', state, placement.reason, placement.text)
     } else add('placement', 'ok', undefined, `${root} is ${waitingText(deletion)}`)
+    const blocked = blockOf(traced)
+    if (blocked !== undefined) add('endpoint', blocked.state, blocked.reason, blocked.text)
     for (const leaf of leaves) {
       const addresses = leaf.addresses.map(({ value, state }) => `${value} ${state}`).join(', ')
       const until = leaf.waitsUntil === undefined ? '' : `, until ${timeOf(leaf.waitsUntil)}`
@@ -320,6 +322,20 @@ export function fleetHops({ host, owner, roots }: HostTrace): FleetHop[] {
   }
   return hops
 }
+
+/** What the manager lacks to publish the hosts: before the leaves, which wait for it. */
+function blockOf({ global: { status } }: TracedRoot) {
+  const degraded = findCondition(status?.conditions, 'Degraded')
+  if (degraded?.status !== 'True' || !BLOCKS.has(degraded.reason)) return undefined
+  const isPublished = findCondition(status?.conditions, 'DNSPublished')?.status === 'True'
+  return {
+    state: isPublished ? ('degraded' as const) : ('broken' as const),
+    reason: degraded.reason,
+    text: degraded.message ?? '',
+  }
+}
+
+const BLOCKS: ReadonlySet<string> = new Set<Reason>(['CRDNotInstalled', 'WatchForbidden'])
 
 function serves({ phase, reason }: TracedLeaf): boolean {
   return phase === 'Active' || (phase === 'Draining' && reason === 'NoReplacement')

@@ -48,6 +48,7 @@ function facts(leaves: readonly LeafSummary[], changes: Partial<StatusFacts> = {
     silentServers: [],
     answered: undefined,
     answerFault: undefined,
+    blocked: undefined,
     placement: { reason: 'Placed', message: 'on 2 of 2 clusters', rejected: [] },
     partialHosts: [],
     isDnsVerified: true,
@@ -140,6 +141,19 @@ describe('the status of a root', () => {
       `Degraded True NoMatchingParent: ${message}`,
       `Ready False NoMatchingParent: no leaf: ${message}`,
     ])
+  })
+
+  it('says what the manager lacks to publish the hosts, and is ready all the same while DNS answers them', () => {
+    const blocked = { reason: 'CRDNotInstalled' as const, message: 'DNSEndpoint is not installed' }
+    const waiting = leaf('eu1', { phase: 'Admitted', reason: 'ProbePending', isPublished: false })
+    const given = facts([waiting], { blocked, isDnsVerified: false })
+    for (const type of ['DNSPublished', 'Ready']) expect(statusOf(given, type)).toBe('False CRDNotInstalled')
+    expect(statusOf(given, 'Degraded')).toBe('True CRDNotInstalled')
+    const message = findCondition(decideStatus(given).status.conditions, 'Ready')?.message
+    expect(message).toBe('0/1 leaves serve: DNSEndpoint is not installed')
+    const published = facts([leaf('eu1')], { blocked })
+    expect(statusOf(published, 'Ready')).toBe('True Serving')
+    expect(statusOf(published, 'Degraded')).toBe('True CRDNotInstalled')
   })
 
   it('groups the clusters without a leaf by what to change', () => {

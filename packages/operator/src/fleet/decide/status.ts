@@ -48,6 +48,8 @@ export interface StatusFacts {
   readonly answered: readonly string[] | undefined
   /** How that differs from what was published, in words; undefined: it does not, or it is not known. */
   readonly answerFault: string | undefined
+  /** What the manager itself lacks to publish hosts: a kind, a right. Undefined: nothing. */
+  readonly blocked: { readonly reason: Reason; readonly message: string } | undefined
   /** DNS servers that did not answer. */
   readonly silentServers: readonly string[]
   readonly previous: Immutable<Condition[]> | undefined
@@ -106,6 +108,8 @@ export function decideStatus(facts: StatusFacts): StatusDecision {
     set('DNSPublished', false, 'AnswerDiffers', `${facts.answerFault}; seamark explain HOST shows who wrote it`)
   else if (!isPublished && absence !== undefined)
     set('DNSPublished', false, absence.reason, `nothing is published: ${absence.message}`)
+  else if (!isPublished && facts.blocked !== undefined)
+    set('DNSPublished', false, facts.blocked.reason, facts.blocked.message)
   else
     set(
       'DNSPublished',
@@ -121,15 +125,18 @@ export function decideStatus(facts: StatusFacts): StatusDecision {
     degraded.map(({ message }) => message).join('; ') || 'nothing is degraded',
   )
   const isReady = isAccepted && serving.length > 0 && isPublished
+  // What the manager lacks matters once there is something that it could publish.
+  const cause = absence ?? (admitted.length > 0 ? facts.blocked : undefined)
+  const served = `${serving.length}/${wanted.length} leaves serve`
   set(
     'Ready',
     isReady,
     isReady
       ? 'Serving'
-      : isAccepted && absence !== undefined
-        ? absence.reason
+      : isAccepted && cause !== undefined
+        ? cause.reason
         : firstReason(isAccepted, placement.reason, admitted.length, serving.length),
-    absence === undefined ? `${serving.length}/${wanted.length} leaves serve` : absence.message,
+    absence?.message ?? (isReady || cause === undefined ? served : `${served}: ${cause.message}`),
   )
   const draining = leaves.filter(({ phase }) => phase === 'Draining').map(({ cluster }) => cluster)
   const spares = placement.rejected.filter(({ reason }) => SPARE.has(reason)).slice(0, MAX_SPARES)
@@ -238,9 +245,9 @@ function groupByReason(rejected: StatusFacts['placement']['rejected']): NonNulla
 
 function degradations(
   leaves: readonly LeafSummary[],
-  { refusedHosts, refusedLeaves, placement, partialHosts }: StatusFacts,
+  { refusedHosts, refusedLeaves, placement, partialHosts, blocked }: StatusFacts,
 ): Degradation[] {
-  const found: Degradation[] = []
+  const found: Degradation[] = blocked === undefined ? [] : [blocked]
   if (placement.reason !== 'Placed') found.push(placement)
   for (const { reason, message } of [...refusedHosts, ...refusedLeaves]) found.push({ reason, message })
   for (const host of partialHosts)
