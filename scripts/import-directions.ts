@@ -87,7 +87,7 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
   'packages/operator/src': {
     layers: [
       'reasons.ts duration.ts expected-status.ts',
-      'finding.ts metrics.ts',
+      'finding.ts metrics.ts verdict.ts',
       'api authority clusters rrset health',
       'hosts',
       'providers process',

@@ -31,7 +31,16 @@ export * from './config.ts'
 export { leaseTimes, type LeaseTimes } from './duration.ts'
 export { FleetConfig, type FleetOptions } from './fleet/config.ts'
 export { MEMBER_RIGHTS } from './fleet/members/member-access.ts'
-export { fleetHops, type HostTrace, previewDrain, printTree, publishedAddresses, traceHost } from './fleet/trace.ts'
+export {
+  fleetHops,
+  type HostTrace,
+  previewDrain,
+  printTree,
+  publishedAddresses,
+  storedAnswer,
+  traceHost,
+  waitingOf,
+} from './fleet/trace.ts'
 export * from './reasons.ts'
 export {
   type AnswerFact,
@@ -42,6 +51,7 @@ export {
   type PlanFact,
 } from './explain/chain.ts'
 export { type ExplainDeps, gatherFacts } from './explain/gather.ts'
+export { findRecordReports } from './explain/record-reports.ts'
 export { findPlanFact, type PlanFactDeps } from './explain/plan-fact.ts'
 export { decideSource } from './publish/decide/decide-source.ts'
 export { dryRun, type DryRunReport, summarize } from './publish/report/dry-run.ts'
@@ -168,6 +178,8 @@ export type { Change, Desired, Plan, Refusal, Unusable } from './records/plan/pl
 export { canonicalName, isInvalid, type ObservedRRset, type RRset, shown } from './rrset/rrset.ts'
 export { dnsEndpointProvider } from './providers/dnsendpoint.ts'
 export { openRecordsStores, openStoreFolder, type RecordsStores } from './records/stores/stores.ts'
+export { recordsInUse } from './app/own-zones.ts'
+export { storedZonesProvider } from './serve/stored-zones-provider.ts'
 export { servedBy } from './records/sync/set-up.ts'
 export { nameAmong, type TenantRules, tenantRules } from './records/sync/tenants/tenant-rules.ts'
 export { checkSources } from './records/sync/sources/source-check.ts'

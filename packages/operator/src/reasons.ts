@@ -138,6 +138,7 @@ export const REASONS = {
   BackendUnknown: 'the Services of the cluster are not known yet',
   ClusterDraining: 'the cluster is being drained or removed',
   ClusterNotReady: 'the cluster is not ready',
+  ClusterNotSelected: 'neither the policy nor the labels of Services select the cluster',
   ClusterReady: 'the cluster is reachable, and leaves can be placed on it',
   ClusterTainted: 'a taint of the cluster is not tolerated',
   CredentialsMissing: 'no Secret registers the cluster; create one with the label seamark.io/cluster',
@@ -173,6 +174,7 @@ export const REASONS = {
   ReplacementNotAnswered: 'not every DNS server answers a leaf that takes over, so that this one stays in DNS',
   RootDeleted: 'the root was deleted; DNS records, leaves and claims go in this order',
   Serving: 'the leaf serves',
+  SpreadLimitReached: 'the cluster is eligible, and the spread of the policy leaves no room for it',
   WaitingForDns: 'DNS servers still answer the withdrawn leaf',
 
   // providers: results of a DNS service

@@ -16,7 +16,15 @@ import {
   groupRecords,
 } from '@seamark/dns'
 import { ConfigMap } from '@seamark/kube'
-import { Certificate, DNSEndpoint, type Explanation, loadConfig, publishOptions, runApp } from '@seamark/operator'
+import {
+  Certificate,
+  DNSEndpoint,
+  type Explanation,
+  HTTPProxy,
+  loadConfig,
+  publishOptions,
+  runApp,
+} from '@seamark/operator'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Bench, SERVICE } from '../publish/bench.ts'
 import {
@@ -41,8 +49,18 @@ async function startDns(): Promise<DnsServer> {
     createRRset(origin, 'NS', 60, [`ns.${origin}`]),
     createRRset(`foreign.${origin}`, 'A', 60, ['198.51.100.1']),
   ])
+  const second = fqdn('example.net.')
+  const shared = createZone(second, [
+    createRRset(second, 'SOA', 60, [`ns.${second} admin.${second} 1 3600 600 86400 30`]),
+    createRRset(second, 'NS', 60, [`ns.${second}`]),
+  ])
   const defaultPolicy = { updateKeys: [key.name], transferKeys: [key.name] }
-  return createDnsServer({ zones: [zone], listen: [{ address: '127.0.0.1', port: 0 }], keys: [key], defaultPolicy })
+  return createDnsServer({
+    zones: [zone, shared],
+    listen: [{ address: '127.0.0.1', port: 0 }],
+    keys: [key],
+    defaultPolicy,
+  })
 }
 
 describe('seamark explain', () => {
@@ -180,6 +198,21 @@ records:
     expect(await broken('nobody.example.com')).toBe('source SourceNotFound')
   })
 
+  it('the old name of a host that was renamed is as it should be, and one that nobody knows is in no zone', async () => {
+    const [old, renamed] = ['old.example.com', 'new.example.com']
+    await publishWithoutCertificate(old)
+    await bench.client.patch(HTTPProxy, 'ns/foo', 'merge', { spec: { virtualhost: { fqdn: renamed } } })
+    await answered(renamed)
+    await bench.eventually('the old name to go', async () => ((await broken(old)) === 'nothing' ? true : undefined))
+    const { hops, verdict } = await explain(old)
+    expect([verdict.text, hops[0]?.text]).toEqual([
+      `${old} is as it should be`,
+      expect.stringContaining('its records were removed at '),
+    ])
+    const unknown = await explain('nobody.example.org')
+    expect(unknown.firstBroken?.text).toContain('and it is in no zone of ours')
+  })
+
   it('source: it is excluded', async () => {
     await bench.proxy({ annotations: { 'contour-plus.cybozu.com/exclude': 'true' } })
     expect(await broken()).toBe('source Excluded')
@@ -213,12 +246,46 @@ records:
     expect(await broken(host)).toBe('plan UnownedRecordExists')
   })
 
+  it('plan: another owner has a record there, and a certificate waits for it', async () => {
+    start()
+    const host = 'foreign.example.com'
+    await bench.proxy({ spec: { virtualhost: { fqdn: host, tls: { secretName: 'tls' } } } })
+    await bench.dns('ns/foo')
+    await bench.certificate('ns/foo')
+    const { hops, verdict } = await explain(host)
+    expect(hops.find(({ name }) => name === 'certificate')).toMatchObject({ state: 'degraded' })
+    expect(verdict).toMatchObject({ state: 'broken', at: 'plan', reason: 'UnownedRecordExists' })
+  })
+
+  it('plan: a second cluster has the same owner id', async () => {
+    const inZone = configText(server, 'example.net')
+    const first = 'first.example.net'
+    start(inZone.replace('owner: explain', 'owner: explain\n  cluster: another'))
+    await bench.proxy({ annotations: { 'kubernetes.io/tls-acme': 'false' }, spec: { virtualhost: { fqdn: first } } })
+    await answered(first)
+    await app?.stop()
+    app = undefined
+    await bench.wipe()
+    const host = 'second.example.net'
+    start(inZone)
+    await bench.proxy({ annotations: { 'kubernetes.io/tls-acme': 'false' }, spec: { virtualhost: { fqdn: host } } })
+    await bench.dns('ns/foo')
+    expect(await broken(host, { text: inZone })).toBe('plan OwnerInOtherCluster')
+  })
+
   it('plan: no provider serves the zone', async () => {
     start(configText(server, 'example.com'))
     const host = 'web.example.org'
     await bench.proxy({ annotations: { 'kubernetes.io/tls-acme': 'false' }, spec: { virtualhost: { fqdn: host } } })
     await bench.dns('ns/foo')
     expect(await broken(host)).toBe('plan NoMatchingZone')
+    // The source does not say that it is published either.
+    await bench.eventually('the condition', async () => {
+      const { status } = await bench.client.get(HTTPProxy, 'ns/foo')
+      const condition = status?.conditions?.find(({ type }) => type === 'seamark.io/Published')
+      const text = `${condition?.status} ${condition?.reason}: ${condition?.message}`
+      return /^False NoMatchingZone: DNS is held: .*web\.example\.org\. A/.test(text) ? true : undefined
+    })
   })
 
   it('plan: the limits of the configuration hold the change', async () => {

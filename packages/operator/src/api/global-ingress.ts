@@ -86,7 +86,15 @@ const GlobalIngressStatus = z.object({
     .array(z.string())
     .optional()
     .describe('Clusters that could take a leaf when one is drained: eligible, and more than maxClusters asks for.'),
+  notPlaced: z
+    .array(z.object({ reason: z.string(), message: z.string(), clusters: z.array(z.string()) }))
+    .optional()
+    .describe('Why clusters have no leaf, and what to change; clusters with the same reason together.'),
   withdrawnAt: z.string().optional().describe('RFC 3339, when the DNS objects of a deleted root were gone.'),
+  leavesUntil: z
+    .string()
+    .optional()
+    .describe('RFC 3339, until when the leaves of a deleted root stay because caches may have its addresses.'),
   conditions: conditionsSchema.optional(),
 })
 export type GlobalIngressStatus = z.output<typeof GlobalIngressStatus>

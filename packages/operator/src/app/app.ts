@@ -17,6 +17,7 @@ import { findCopyFolder } from '../serve/data-dir.ts'
 import { gateWrites, WriteRefused } from '../process/write-gate.ts'
 import { massLimits } from '../safety/config.ts'
 import { setUpCapabilities } from './capabilities.ts'
+import { ownZonesRecords } from './own-zones.ts'
 import type { AppOptions, RecordsOptions } from './options.ts'
 
 /** A stop has to complete within 5 s, also when a part hangs. */
@@ -138,15 +139,7 @@ function withRecords(options: AppOptions, dns: DnsService | undefined): AppOptio
   return { ...rest, dns: server, records: { ...chosen, providers: [...(chosen.providers ?? []), dns.provider] } }
 }
 
-/** The zones of our own server have one writer: their markers need no owner id to distinguish installations, and no key. */
-const OWN_ZONES_OWNER = 'seamark'
-
 function recordsOfOwnZones(given: RecordsOptions | undefined, env: RecordsOptions['env']): RecordsOptions {
   const { config, ...rest } = given ?? { config: RecordsConfig.parse({}), env }
-  const { markerKeyFrom: _, dnsEndpoints, ...settings } = config
-  const identity = { owner: OWN_ZONES_OWNER, cluster: '', providers: [] }
-  return {
-    ...rest,
-    config: { ...settings, ...identity, enabled: true, dnsEndpoints: { ...dnsEndpoints, enabled: true } },
-  }
+  return { ...rest, config: ownZonesRecords(config), leavesOtherZones: true }
 }

@@ -17,6 +17,7 @@ import { openRecordsStores, type RecordsStores } from '../records/stores/stores.
 import { setUpRecords } from '../records/sync/set-up.ts'
 import { type DnsService, EMBEDDED_PROVIDER } from '../serve/dns-service.ts'
 import { ownServers } from '../serve/own-servers.ts'
+import { HeldRecords } from '../safety/held-records.ts'
 import { setUpSafety } from './safety.ts'
 import { type Switches, switchesUntil } from '../process/switches.ts'
 import { setUpWildcard } from '../wildcard/controller.ts'
@@ -121,6 +122,10 @@ function setUpControl(
   })
   const guarded = { ...common, heldObjects, massLimits }
   const findNameFault = nameRule(grants, namespace)
+  const heldRecords =
+    records?.config.dnsEndpoints.enabled === true
+      ? new HeldRecords(records.leavesOtherZones === true ? ['NoMatchingZone'] : [])
+      : undefined
   mgr.cache(DNSEndpoint, { projection: trimEndpoint, keepManagedFieldsOf: FIELD_MANAGER })
   const reporting = (capability: string): Manager => reportingAs(mgr, options.eventSource ?? `seamark-${capability}`)
   if (options.installsCrds ?? true)
@@ -136,6 +141,7 @@ function setUpControl(
     const parts = { fleet, balance: options.balance !== undefined }
     hostSources = setUpPublish(reporting('publish'), {
       ...guarded,
+      ...(heldRecords !== undefined && { heldRecords }),
       options: { ...publish, grants, parts },
       reportsInitialFindings,
     })
@@ -184,6 +190,7 @@ function setUpControl(
       stores,
       approvals,
       massLimits,
+      ...(heldRecords !== undefined && { heldRecords }),
       clock,
       metrics: servingCompleteZones(
         createRecordsMetrics(registry, () => clock.now()),

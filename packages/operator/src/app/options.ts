@@ -17,6 +17,8 @@ export interface RecordsOptions {
   /** Without `enabled` the settings are those of the zones of our own DNS server. */
   readonly config: RecordsConfig
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Names outside of the zones are somebody else's, such as ExternalDNS'. @default false */
+  readonly leavesOtherZones?: boolean
   /** In addition to those of the configuration: the embedded server of this process. */
   readonly providers?: readonly Provider[]
   /** In [0, 1): spreads the calls of providers. @default Math.random */

@@ -6,6 +6,8 @@ import type { Clock, Manager } from '@seamark/kube'
 import { createProductMetrics } from '../metrics.ts'
 import { showPause } from '../process/pause-metric.ts'
 import type { KillSwitchControl } from '../process/kill-switch.ts'
+import { DNSEndpoint } from '../api/dns-endpoint.ts'
+import { checkKinds } from '../process/reports/kind-faults.ts'
 import { createNotices } from '../process/reports/notices.ts'
 import { addPeerCheck } from '../process/peer-check.ts'
 import { addProcessReports } from '../process/reports/process-reports.ts'
@@ -27,6 +29,9 @@ export function setUpServing(mgr: Manager, options: AppOptions, { dns, clock, ki
   const { hasPause = true, namespace } = options
   const { registry } = mgr.metrics
   showPause(registry, killSwitch)
+  const { publish, wildcard, balance, records } = options
+  const writesRecords = [publish, wildcard, balance, records].some((each) => each !== undefined)
+  checkKinds(mgr, new Set(writesRecords ? [DNSEndpoint] : []))
   if (dns !== undefined) {
     setUpDns(mgr, dns)
     createDnsMetrics(registry, dns)

@@ -199,6 +199,86 @@ describe('explain', () => {
     expect(firstBroken(changes)).toBe(expected)
   })
 
+  it('gives the verdict by what clients get, and names what to act on first', () => {
+    const said = (changes: Partial<ExplainFacts>) => {
+      const { verdict } = explain({ ...healthy, ...changes })
+      return `${verdict.text} (${verdict.state})`
+    }
+    const refused = [{ reason: 'ForeignOwner' as const, message: 'it belongs to b' }]
+    const waitingForDns = {
+      certificate: { name: 'ns/web', findings: [], isPresent: true, isReady: false, message: 'waiting for DNS-01' },
+      plan: { zone: 'example', pending: [], refused, records: ['198.51.100.9'] },
+    }
+    expect(said({ ...waitingForDns, answer: { server: 's', targets: ['198.51.100.9'] } })).toBe(
+      'a.example is broken at plan: the record has the ownership marker of another owner (broken)',
+    )
+    // Another owner answers the same.
+    expect(said(waitingForDns)).toBe(
+      'a.example is degraded at plan: the record has the ownership marker of another owner (degraded)',
+    )
+    // Without a server that is asked, the records of the zone are what clients get.
+    const paused = { endpoint: undefined, manager: { isPaused: true, mode: 'enforce' as const }, answer: undefined }
+    expect(said(paused)).toBe('a.example is degraded at endpoint: writing is paused (degraded)')
+    expect(said({ ...paused, plan: { zone: 'example', pending: [], refused: [], records: [] } })).toBe(
+      'a.example is broken at endpoint: writing is paused (broken)',
+    )
+    expect(said({})).toBe('a.example is as it should be (as it should be)')
+  })
+
+  describe('a host that nothing names', () => {
+    const nobody: Partial<ExplainFacts> = {
+      sources: [],
+      targets: [],
+      certificate: undefined,
+      endpoint: undefined,
+      answer: { server: 's', targets: [] },
+    }
+    const textOf = (changes: Partial<ExplainFacts>) => explain({ ...healthy, ...nobody, ...changes }).hops[0]?.text
+
+    it('is unknown, and where no zone contains it, that is said, and no zone is named', () => {
+      const nowhere = {
+        zone: '',
+        pending: [],
+        refused: [{ reason: 'NoMatchingZone' as const, message: 'no zone' }],
+        records: [],
+      }
+      expect(firstBroken({ ...nobody, plan: nowhere })).toBe('source SourceNotFound')
+      expect(textOf({ plan: nowhere })).toBe(
+        'no source and no DNSEndpoint names a.example, and it is in no zone of ours; check the host, the namespace and the kinds that are read',
+      )
+      const empty = { zone: 'example', pending: [], refused: [], records: [] }
+      expect(firstBroken({ ...nobody, plan: empty })).toBe('source SourceNotFound')
+    })
+
+    it('is as it should be where its records were removed because nothing names it any more', () => {
+      const removed = { at: '2026-11-16T08:56:28Z', reason: 'NoLongerWanted' as const, plan: 1_800_000_000_000 }
+      const plan = { zone: 'example', pending: [], refused: [], records: [], removed }
+      expect(firstBroken({ ...nobody, plan })).toBeUndefined()
+      expect(textOf({ plan })).toContain('its records were removed at 2026-11-16T08:56:28Z by plan 1800000000000')
+      // It is answered all the same.
+      const answer = { server: 's', targets: ['192.0.2.1'] }
+      expect(firstBroken({ ...nobody, plan, answer })).toBe('answer AnswerDiffers')
+    })
+  })
+
+  it('a change that the manager reports as not done is no change that is on its way', () => {
+    const plan = { zone: 'z', pending: ['create A 192.0.2.1'], refused: [], records: [] }
+    const reported = [warning('CredentialsInvalid', 'a.example. A: BADTIME')]
+    expect(firstBroken({ plan: { ...plan, reported }, answer: undefined })).toBe('plan CredentialsInvalid')
+    expect(firstBroken({ plan, answer: undefined })).toBe('provider NotYetPropagated')
+    expect(firstBroken({ plan: { ...plan, pending: [], records: ['192.0.2.1'], reported } })).toBeUndefined()
+  })
+
+  it('an answer by weight or region has some of the targets', () => {
+    const published = ['192.0.2.1', '192.0.2.2']
+    const given = { published, isAnswerPartial: true, plan: undefined, endpoint: undefined, targets: [] }
+    const fleet = [{ name: 'claim', state: 'ok', text: 'owned' }] as const
+    const answered = (...targets: string[]) => firstBroken({ ...given, fleet, answer: { server: 's', targets } })
+    expect(answered('192.0.2.2')).toBeUndefined()
+    expect(answered('192.0.2.3')).toBe('answer AnswerDiffers')
+    expect(answered()).toBe('answer AnswerDiffers')
+  })
+
   it('a report of a guard is ignored once the object is as desired', () => {
     expect(firstBroken({ reported: [warning('GuardTripped', 'no')] })).toBeUndefined()
   })

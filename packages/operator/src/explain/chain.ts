@@ -1,11 +1,12 @@
 /**
- * The chain from a source to a DNS answer, hop by hop, and the first broken hop. It uses the decisions of the controllers
- * and computes none of them again.
+ * The chain from a source to a DNS answer, hop by hop, and the verdict about what clients get. It uses the decisions of the
+ * controllers and computes none of them again.
  *
  * Pure: facts in, sentences out. gather.ts collects the facts.
  */
 import type { Finding } from '../finding.ts'
 import { type Reason, REASONS } from '../reasons.ts'
+import { type AnswerState, headlineOf, judge, type Verdict, type Waiting } from '../verdict.ts'
 
 const HOPS = [
   'source',
@@ -28,8 +29,8 @@ type HopName = (typeof HOPS)[number]
 
 export interface Hop {
   readonly name: HopName
-  /** `skipped`: not requested, or not known here; it does not count as broken. */
-  readonly state: 'ok' | 'broken' | 'skipped'
+  /** `degraded`: it needs a look, and clients get an answer. `skipped`: not requested, or not known here; no fault. */
+  readonly state: 'ok' | 'degraded' | 'broken' | 'skipped'
   readonly reason?: Reason
   readonly text: string
 }
@@ -37,7 +38,16 @@ export interface Hop {
 export interface Explanation {
   readonly host: string
   readonly hops: readonly Hop[]
+  /** What to act on first; undefined: it is as it should be. */
   readonly firstBroken?: Hop
+  readonly verdict: {
+    readonly state: Verdict['state']
+    /** One line, and one more for a deletion, move or drain that was asked for. */
+    readonly text: string
+    readonly at?: HopName
+    readonly reason?: Reason
+    readonly waiting?: Waiting
+  }
 }
 
 interface SourceFact {
@@ -73,6 +83,12 @@ export interface ExplainFacts {
   readonly fleet?: readonly Hop[]
   /** Of a host of the fleet: what its load balancer publishes, in place of the targets of a source. */
   readonly published?: readonly string[]
+  /** Of a host of the fleet: what DNS servers answered when the manager last asked them. */
+  readonly storedAnswer?: { readonly state: AnswerState; readonly hop: Hop }
+  /** What a deletion, drain or move that was asked for waits for. */
+  readonly waiting?: Waiting
+  /** An answer contains some of the targets: by weight, by the region of the client. @default all */
+  readonly isAnswerPartial?: boolean
   /** The load balancer that publishes the host, if one does. */
   readonly balance?: BalanceFact
   /** What the gateway of this cluster does with a request; undefined: no request was asked about. */
@@ -138,6 +154,10 @@ export interface PlanFact {
   readonly providerFault?: { readonly reason: Reason; readonly message: string }
   /** No manager has persisted a decision about the zone: in observe mode, while paused, or before its first plan. */
   readonly isWithoutState?: boolean
+  /** The last change of the name removed its records: why and when, RFC 3339. */
+  readonly removed?: { readonly at: string; readonly reason: Reason; readonly plan: number }
+  /** What the manager reported about the pending changes, which cannot be computed again outside of it. */
+  readonly reported?: readonly Finding[]
 }
 
 export interface AnswerFact {
@@ -156,13 +176,39 @@ export function explain(facts: ExplainFacts): Explanation {
     answerHop(facts),
     ...(facts.route === undefined ? [] : [routeHop(facts.route)]),
   ]
-  const firstBroken = hops.find((hop) => hop.state === 'broken')
-  return { host: facts.host, hops, ...(firstBroken !== undefined && { firstBroken }) }
+  const verdict = judge(hops, answerState(facts, hops), facts.waiting)
+  const { state, at, waiting } = verdict
+  return {
+    host: facts.host,
+    verdict: {
+      state,
+      text: headlineOf(facts.host, verdict).join('\n'),
+      ...(at !== undefined && { at: at.name }),
+      ...(at?.reason !== undefined && { reason: at.reason }),
+      ...(waiting !== undefined && { waiting }),
+    },
+    hops,
+    ...(at !== undefined && { firstBroken: at }),
+  }
+}
+
+/** By the server that was asked, else as the manager last asked, else by the records of the zone. */
+function answerState({ answer, storedAnswer, plan }: ExplainFacts, hops: readonly Hop[]): AnswerState {
+  const stateOf = (name: HopName, values: readonly string[]): AnswerState => {
+    const state = hops.find((hop) => hop.name === name)?.state
+    if (state === 'skipped') return undefined
+    return values.length === 0 ? 'nothing' : state === 'ok' ? 'right' : 'wrong'
+  }
+  if (answer !== undefined) return answer.fault === undefined ? stateOf('answer', answer.targets) : undefined
+  if (storedAnswer !== undefined) return storedAnswer.state
+  return plan === undefined || plan.providerFault !== undefined ? undefined : stateOf('provider', plan.records)
 }
 
 const ok = (name: HopName, text: string): Hop => ({ name, state: 'ok', text })
 const skipped = (name: HopName, text: string): Hop => ({ name, state: 'skipped', text })
 const broken = (name: HopName, reason: Reason, text: string): Hop => ({ name, state: 'broken', reason, text })
+/** Its fault changes no DNS answer. */
+const degraded = (hop: Hop): Hop => (hop.state === 'broken' ? { ...hop, state: 'degraded' } : hop)
 
 function byFinding(name: HopName, findings: readonly Finding[]): Hop | undefined {
   const fault = findings.find((finding) => finding.severity === 'Warning') ?? findings[0]
@@ -180,15 +226,21 @@ function sourceHop({ host, sources, plan, forbidden = [], isPublishOn = true, ro
     return skipped('source', `no DNSEndpoint names ${host}; ${PUBLISH_OFF}`)
   if (first === undefined) {
     // For a record whose source was deleted, the guard that holds the deletion is the explanation.
-    if (plan !== undefined && (plan.refused.length > 0 || plan.pending.length > 0))
+    if (plan !== undefined && plan.records.length > 0 && (plan.refused.length > 0 || plan.pending.length > 0))
       return skipped('source', `no source names ${host} any more; its record is still in zone ${plan.zone}`)
     // Unknown is not absent.
     const unread = byFinding('source', forbidden)
     if (unread !== undefined) return unread
+    if (plan?.removed !== undefined && plan.records.length === 0)
+      return skipped(
+        'source',
+        `no source names ${host} any more; its records were removed at ${plan.removed.at} by plan ${plan.removed.plan}: ${REASONS[plan.removed.reason]}`,
+      )
+    const outside = plan !== undefined && plan.zone === '' && plan.providerFault === undefined
     return broken(
       'source',
       'SourceNotFound',
-      `no source and no DNSEndpoint names ${host}; check the host, the namespace and the kinds that are read`,
+      `no source and no DNSEndpoint names ${host}${outside ? ', and it is in no zone of ours' : ''}; check the host, the namespace and the kinds that are read`,
     )
   }
   const publishing = sources.find((source) => source.isPublishing)
@@ -209,8 +261,9 @@ function healthHop({ endpoints, name }: BalanceFact): Hop {
     })
     .join('; ')
   if (endpoints.some(({ health }) => health === 'healthy')) return ok('health', text)
-  const isUnknown = endpoints.some(({ health }) => health === 'unknown')
-  return broken('health', isUnknown ? 'HealthUnknown' : 'AllUnhealthy', text)
+  if (endpoints.every(({ health }) => health === 'unhealthy')) return broken('health', 'AllUnhealthy', text)
+  // What is not known keeps what is published.
+  return degraded(broken('health', 'HealthUnknown', text))
 }
 
 function selectionHop({ name, endpoints, selection, ttl, changedAt }: BalanceFact): Hop {
@@ -251,6 +304,10 @@ function addressHop({ targets, addressFindings, sources, isPublishOn = true }: E
 }
 
 function certificateHop(facts: ExplainFacts): Hop {
+  return degraded(findCertificateHop(facts))
+}
+
+function findCertificateHop(facts: ExplainFacts): Hop {
   const { certificate } = facts
   if (certificate === undefined) return skipped('certificate', 'none is requested')
   const fault = byFinding('certificate', certificate.findings)
@@ -307,11 +364,16 @@ function endpointHop(facts: ExplainFacts): Hop {
   return ok('endpoint', `DNSEndpoint ${endpoint.name}: ${endpoint.targets.join(', ')}`)
 }
 
-function planHop({ plan, endpoint }: ExplainFacts): Hop {
+function planHop({ plan, endpoint, sources }: ExplainFacts): Hop {
   if (plan === undefined) return externalDnsHop(endpoint)
   if (plan.providerFault !== undefined && plan.zone === '') return skipped('plan', 'no zone could be read')
   const [refused] = plan.refused
+  // Nobody asks for a record there.
+  if (plan.zone === '' && sources.length === 0) return skipped('plan', 'it is in no zone of ours')
   if (refused !== undefined) return broken('plan', refused.reason, refused.message)
+  const reported = plan.pending.length === 0 ? undefined : byFinding('plan', plan.reported ?? [])
+  if (reported !== undefined)
+    return { ...reported, text: `zone ${plan.zone}: ${plan.pending.join('; ')}: not done: ${reported.text}` }
   const facts =
     plan.isWithoutState === true
       ? '; computed from the zone and the sources alone: no manager has persisted a decision about this zone, and it may hold more'
@@ -344,14 +406,17 @@ function providerHop({ plan, targets: requested, published }: ExplainFacts): Hop
   return ok('provider', `zone ${plan.zone} has ${plan.records.join(', ') || 'nothing, as desired'}`)
 }
 
-function answerHop({ answer, targets, endpoint, published, isPublishOn = true }: ExplainFacts): Hop {
-  if (answer === undefined) return skipped('answer', 'no DNS server was asked; name one with --server')
+function answerHop(facts: ExplainFacts): Hop {
+  const { answer, targets, endpoint, published, storedAnswer, isPublishOn = true, isAnswerPartial = false } = facts
+  if (answer === undefined)
+    return storedAnswer?.hop ?? skipped('answer', 'no DNS server was asked; name one with --server')
   if (answer.fault !== undefined) return broken('answer', 'AnswerDiffers', `${answer.server}: ${answer.fault}`)
   const desired = published ?? (targets.length > 0 ? targets : (endpoint?.targets ?? []))
   // Without a DNSEndpoint the record may be anybody's.
   if (!isPublishOn && published === undefined && desired.length === 0)
     return skipped('answer', `${answer.server} answers ${answer.targets.join(', ') || 'nothing'}; ${PUBLISH_OFF}`)
-  if (!isSameSet(answer.targets, desired)) {
+  const isRight = isAnswerPartial ? isPart(answer.targets, desired) : isSameSet(answer.targets, desired)
+  if (!isRight) {
     const text = `${answer.server} answers ${answer.targets.join(', ') || 'nothing'} instead of ${desired.join(', ') || 'nothing'}`
     return broken('answer', 'AnswerDiffers', text)
   }
@@ -360,6 +425,11 @@ function answerHop({ answer, targets, endpoint, published, isPublishOn = true }:
 
 function routeHop({ isServed, text }: NonNullable<ExplainFacts['route']>): Hop {
   return isServed ? ok('route', text) : broken('route', 'RouteNotServed', text)
+}
+
+/** Some of the targets, or nothing of nothing. */
+function isPart(part: readonly string[], whole: readonly string[]): boolean {
+  return part.length === 0 ? whole.length === 0 : part.every((value) => whole.includes(value))
 }
 
 function isSameSet(a: readonly string[], b: readonly string[]): boolean {

@@ -24,8 +24,8 @@ import { findReported } from './reported.ts'
 export interface ExplainDeps {
   readonly cluster: Cluster
   readonly options: PublishOptions
-  /** The plan and the records of our own providers for the name; undefined when none is configured. */
-  readonly plan?: (host: string, targets: readonly string[], signal: AbortSignal) => Promise<PlanFact>
+  /** The plan and the records of our own providers for the name; undefined where the name is left to ExternalDNS. */
+  readonly plan?: (host: string, targets: readonly string[], signal: AbortSignal) => Promise<PlanFact | undefined>
   readonly answer?: (host: string, signal: AbortSignal) => Promise<AnswerFact>
   /** Whether the manager publishes sources. @default true */
   readonly isPublishOn?: boolean

@@ -8,6 +8,9 @@ import { memoryGuardStore } from '../records/state/guard-state.ts'
 import { createKillSwitch } from '../process/kill-switch.ts'
 import { sourceOf, desiredOf } from '../records/sync/sources/dns-endpoint-source.ts'
 import { OPEN_RULES } from '../../testing/sync-fixture.ts'
+import { warning } from '../finding.ts'
+import type { Plan } from '../records/plan/plan.ts'
+import type { PlanStore } from '../records/stores/plan-store.ts'
 import { findPlanFact } from './plan-fact.ts'
 
 const HOST = 'www.example.test'
@@ -19,10 +22,28 @@ const endpoint: DNSEndpoint = {
   spec: { endpoints: [{ dnsName: HOST, recordType: 'A', recordTTL: 60, targets: TARGETS }] },
 }
 
-function engineOf(provider: Provider, killSwitch = createKillSwitch()): Engine {
+/** In memory. */
+function memoryPlanStore(): PlanStore {
+  const plans: Plan[] = []
+  return {
+    save: async (plan) => void plans.unshift(plan),
+    remove: async (plan) => void plans.splice(plans.indexOf(plan), 1),
+    list: async () =>
+      plans.map(({ number, provider, zone, changes }) => ({ number, provider, zone, changes: changes.length })),
+    load: async (number) => plans.filter((plan) => plan.number === number),
+  }
+}
+
+function engineOf(
+  provider: Provider,
+  killSwitch = createKillSwitch(),
+  cluster = 'c-1',
+  plans: PlanStore = memoryPlanStore(),
+): Engine {
   return createEngine({
+    plans,
     providers: [provider],
-    owner: { id: 'me', cluster: 'c-1' },
+    owner: { id: 'me', cluster },
     store: memoryGuardStore(),
     killSwitch,
     mode: 'enforce',
@@ -96,5 +117,46 @@ describe('the plan fact of a name', () => {
       refused: [],
       providerFault: { reason: 'ProviderUnavailable' },
     })
+  })
+
+  it('a guard that judges all names of the zone holds the change of this one: another cluster uses the owner id', async () => {
+    const provider = memoryProvider({ zones: ['example.test.'] })
+    const other: DNSEndpoint = {
+      metadata: { namespace: 'web', name: 'other', uid: 'u-2', generation: 1 },
+      spec: { endpoints: [{ dnsName: 'other.example.test', recordType: 'A', recordTTL: 60, targets: TARGETS }] },
+    }
+    const first = engineOf(provider, createKillSwitch(), 'c-2')
+    const sources = { present: new Set([sourceOf(other).uid]), gone: new Set<string>() }
+    const { plans } = await first.plan({ ...desiredOf([other], 300, OPEN_RULES), sources }, 'all', signal)
+    for (const plan of plans) await first.apply(plan, signal)
+    const { pending, refused } = await ask(engineOf(provider))
+    expect([pending, refused.map(({ reason }) => reason)]).toEqual([[], ['OwnerInOtherCluster']])
+  })
+
+  it('a name that nothing requests any more was removed by the last plan that changed it', async () => {
+    const plans = memoryPlanStore()
+    const engine = engineOf(memoryProvider({ zones: ['example.test.'] }), createKillSwitch(), 'c-1', plans)
+    await publish(engine)
+    const deps = { engine, endpoints: [], defaultTtl: 300, rules: OPEN_RULES, plans }
+    const gone = { present: new Set<string>(), gone: new Set([sourceOf(endpoint).uid]) }
+    expect((await findPlanFact(HOST, [], deps, signal)).removed).toBeUndefined()
+    const removal = await engine.plan({ desired: [], unusable: [], sources: gone }, 'all', signal)
+    for (const plan of removal.plans) await engine.apply(plan, signal)
+    expect((await findPlanFact(HOST, [], deps, signal)).removed).toMatchObject({ reason: 'SourceGone' })
+    expect((await findPlanFact('never.example.test', [], deps, signal)).removed).toBeUndefined()
+  })
+
+  it('what the manager reported is asked for only while a change is pending', async () => {
+    const engine = engineOf(memoryProvider({ zones: ['example.test.'] }))
+    const asked: string[] = []
+    const reports = async (endpoints: readonly DNSEndpoint[], name: string) => {
+      asked.push(`${endpoints.map(({ metadata }) => metadata.name).join()} ${name}`)
+      return [warning('CredentialsInvalid', 'BADTIME')]
+    }
+    const deps = { engine, endpoints: [endpoint], defaultTtl: 300, rules: OPEN_RULES, reports }
+    expect((await findPlanFact(HOST, TARGETS, deps, signal)).reported).toMatchObject([{ reason: 'CredentialsInvalid' }])
+    expect(asked).toEqual(['shop www.example.test.'])
+    await publish(engine)
+    expect((await findPlanFact(HOST, TARGETS, deps, signal)).reported).toBeUndefined()
   })
 })

@@ -2,8 +2,10 @@
  * The plan and the records of our own providers for one name: the plan that the manager makes, restricted to this name,
  * and the current records. Read-only.
  *
- * A zone that cannot be read is a fault of the provider, not an empty zone.
+ * A zone that cannot be read is a fault of the provider, not an empty zone. A change is called pending only when the plan of
+ * the whole zone has it too: some guards judge all names of a zone.
  */
+import { timestamp } from '@seamark/kube'
 import type { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { desiredWithinLimits, sourceOf } from '../records/sync/sources/dns-endpoint-source.ts'
 import type { TenantRules } from '../records/sync/tenants/tenant-rules.ts'
@@ -11,6 +13,8 @@ import type { Engine, Target } from '../records/engine.ts'
 import { heldMessage } from '../records/plan/held-set.ts'
 import type { Change, Refusal, SourceView } from '../records/plan/plan.ts'
 import { canonicalName, isInvalid } from '../rrset/rrset.ts'
+import type { Finding } from '../finding.ts'
+import type { PlanStore } from '../records/stores/plan-store.ts'
 import type { PlanFact } from './chain.ts'
 
 export interface PlanFactDeps {
@@ -21,6 +25,10 @@ export interface PlanFactDeps {
   readonly rules: TenantRules
   /** Confirms by live reads which sources are gone, as the manager does. @default none is confirmed */
   readonly confirmGone?: (owned: ReadonlyMap<string, number>) => Promise<SourceView>
+  /** Applied plans, for a name that nothing requests any more. */
+  readonly plans?: Pick<PlanStore, 'list' | 'load'>
+  /** What the manager reported about the DNSEndpoints that request a name. */
+  readonly reports?: (endpoints: readonly DNSEndpoint[], name: string) => Promise<readonly Finding[]>
 }
 
 const ADDRESS_TYPES = ['A', 'AAAA', 'CNAME']
@@ -28,7 +36,7 @@ const ADDRESS_TYPES = ['A', 'AAAA', 'CNAME']
 export async function findPlanFact(
   host: string,
   expected: readonly string[],
-  { engine, endpoints, defaultTtl, rules, confirmGone }: PlanFactDeps,
+  { engine, endpoints, defaultTtl, rules, confirmGone, plans: applied, reports }: PlanFactDeps,
   signal: AbortSignal,
 ): Promise<PlanFact> {
   const none = { zone: '', pending: [], refused: [], records: [] }
@@ -41,14 +49,18 @@ export async function findPlanFact(
     ...((await confirmGone?.(owned)) ?? { present, gone: new Set() }),
     requesting,
   })
-  const { plans, unread, withoutZone, withoutState } = await engine.plan(
-    { ...desired, sources },
-    new Set([name]),
-    signal,
-  )
+  const request = { ...desired, sources }
+  const restricted = await engine.plan(request, new Set([name]), signal)
+  const { unread, withoutZone, withoutState } = restricted
   const lost = withoutZone.find((item) => item.name === name)
   const fault = unread[0]
   const providerFault = fault && { reason: fault.code, message: `${fault.provider}, zone ${fault.zone}: ${fault.why}` }
+  const isAbout = (item: { name: string; type: string }) => item.name === name && ADDRESS_TYPES.includes(item.type)
+  const isPending = restricted.plans.some(({ changes }) => changes.some(isAbout))
+  const whole = isPending ? await engine.plan(request, 'all', signal) : restricted
+  // What could be read a moment ago cannot be read now: the plan that was made counts.
+  const confirmed = whole.plans.filter(({ zone }) => restricted.plans.some((each) => each.zone === zone))
+  const plans = confirmed.length < restricted.plans.length ? restricted.plans : confirmed
   const [plan] = plans
   if (plan === undefined) {
     // When a provider is unread, it is unknown whether it serves the zone.
@@ -56,17 +68,50 @@ export async function findPlanFact(
     const message = lost?.message ?? `no provider serves a zone for ${host}`
     return { ...none, refused: [{ reason: lost?.code ?? 'NoMatchingZone', message }] }
   }
-  const isAbout = (item: { name: string; type: string }) => item.name === name && ADDRESS_TYPES.includes(item.type)
+  const records = await findRecords(name, expected, plan.zone, engine, signal)
+  const pending = plans.flatMap((each) => each.changes.filter(isAbout).map((change) => describe(change)))
+  const isRequested = desired.desired.some(({ set }) => set.name === name)
+  const removed =
+    isRequested || records.length > 0 || applied === undefined ? undefined : await findRemoval(name, plan.zone, applied)
+  const requesters = new Set(desired.desired.filter(({ set }) => set.name === name).map(({ source }) => source.uid))
+  const reported =
+    pending.length === 0 || reports === undefined
+      ? []
+      : await reports(
+          endpoints.filter((object) => requesters.has(sourceOf(object).uid)),
+          name,
+        )
   return {
     zone: plan.zone.replace(/\.$/, ''),
-    pending: plans.flatMap((each) => each.changes.filter(isAbout).map((change) => describe(change))),
+    pending,
     refused: plans.flatMap((each) =>
       each.refused.filter(isAbout).map((refusal) => ({ reason: refusal.code, message: describeHeld(refusal) })),
     ),
-    records: await findRecords(name, expected, plan.zone, engine, signal),
+    records,
     ...(providerFault !== undefined && { providerFault }),
     ...(withoutState.some(({ zone }) => zone === plan.zone) && { isWithoutState: true }),
+    ...(removed !== undefined && { removed }),
+    ...(reported.length > 0 && { reported }),
   }
+}
+
+/** The newest plan that changed the name, if it removed what was there. */
+async function findRemoval(
+  name: string,
+  zone: string,
+  applied: NonNullable<PlanFactDeps['plans']>,
+): Promise<PlanFact['removed']> {
+  for (const stored of await applied.list()) {
+    if (stored.zone !== zone) continue
+    for (const plan of await applied.load(stored.number)) {
+      const changes = plan.changes.filter((change) => change.name === name && ADDRESS_TYPES.includes(change.type))
+      const [first] = changes
+      if (plan.zone !== zone || first === undefined) continue
+      if (changes.some(({ op }) => op !== 'delete')) return undefined
+      return { at: timestamp(plan.number), reason: first.reason, plan: plan.number }
+    }
+  }
+  return undefined
 }
 
 /** With the times and the command of every message about a held change. */

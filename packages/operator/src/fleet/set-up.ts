@@ -15,8 +15,11 @@ import {
 } from '@seamark/kube'
 import type { NameRule } from '@seamark/dialects'
 import { createDnsClient, type DnsClient, type ServerAddress } from '@seamark/dns'
-import { keyOf } from '@seamark/kube/object'
+import { keyOf, type Kind } from '@seamark/kube/object'
 import { Cluster } from '../api/cluster.ts'
+import { DNSEndpoint } from '../api/dns-endpoint.ts'
+import type { Finding } from '../finding.ts'
+import { findKindFaults } from '../process/reports/kind-faults.ts'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import { DomainVerification } from '../api/domain-verification.ts'
@@ -135,6 +138,7 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
     untilMayWrite,
     hubUid,
     labelledClusters: (where, services) => labelledClusters(manager, where, services),
+    findBlocked: () => findBlocked(manager),
   })
   for (const kind of ROOT_KINDS) setUpRoots(manager, kind, { options, claims, reconciler, triggers, batchMs })
   setUpStrayLeaves(manager, { indexes, isWriting, untilMayWrite })
@@ -148,6 +152,13 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
     await untilAborted(signal)
     await client.close()
   })
+}
+
+/** Without them no host is published. */
+const DNS_KINDS: ReadonlySet<Kind> = new Set<Kind>([DNSLoadBalancer, DNSLoadBalancerEndpoint, DNSEndpoint])
+
+function findBlocked({ cluster }: Manager): Finding | undefined {
+  return findKindFaults(cluster.informers, DNS_KINDS).find(({ kind }) => DNS_KINDS.has(kind))?.finding
 }
 
 /** Configured ones, our own, or those of the NS records. */
@@ -208,6 +219,13 @@ function setUpRoots(
     builder
       .watches(Gateway, (_gateway, cache) => everyRoot(cache), { optional: true })
       .watches(GatewayClass, (_class, cache) => everyRoot(cache), { optional: true })
+  if (options.dns)
+    builder.triggers((mark) =>
+      manager.cluster.informers.onHealthChange((informer) => {
+        const roots = manager.cluster.informers.informer(kind.kind)
+        if (DNS_KINDS.has(informer.kind) && roots.hasSynced) mark(everyRoot(manager.cluster.informers))
+      }),
+    )
   builder.triggers((mark) => triggers.start(kind, mark)).reconcile((root, ctx) => reconciler.reconcile(kind, root, ctx))
 }
 

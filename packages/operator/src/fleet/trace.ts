@@ -15,13 +15,19 @@ import { type Reason, REASONS } from '../reasons.ts'
 import { claimName } from './decide/host-claim.ts'
 import { LEAF_CLUSTER_LABEL } from './names.ts'
 import { ROOT_UID_LABEL } from '../hosts/root.ts'
+import { type AnswerState, headlineOf, judge, timeOf, type Verdict, type Waiting, waitingText } from '../verdict.ts'
+import { ROOT_KINDS } from './roots/root-kinds.ts'
 
 interface TracedLeaf {
   readonly cluster: string
   readonly clusterReady: string
+  /** Somebody asked for it. */
+  readonly isClusterDraining: boolean
   readonly phase: string
   readonly reason: string
   readonly isStale: boolean
+  /** RFC 3339; undefined: it does not wait for a time. */
+  readonly waitsUntil: string | undefined
   readonly addresses: readonly {
     readonly value: string
     readonly state: string
@@ -34,6 +40,7 @@ interface TracedRoot {
   readonly root: string
   readonly global: GlobalIngress
   readonly leaves: readonly TracedLeaf[]
+  readonly isDeleting: boolean
 }
 
 export interface HostTrace {
@@ -57,10 +64,8 @@ export async function traceHost(client: Client, given: string, signal?: AbortSig
   const own = globals.items.filter(({ spec }) => spec.hosts.some((each) => each.host === host || each.managed === host))
   const [owner] = claim?.spec.owners ?? []
   if (own.length === 0 && claim === undefined) return undefined
-  const ready = new Map(
-    clusters.items.map((cluster) => [cluster.metadata.name ?? '', findCondition(cluster.status?.conditions, 'Ready')]),
-  )
-  const roots = own.map((global) => {
+  const clusterByName = new Map(clusters.items.map((cluster) => [cluster.metadata.name ?? '', cluster]))
+  const tracing = own.map(async (global): Promise<TracedRoot> => {
     const uid = global.spec.rootRef.uid
     const traced = leaves.items
       .filter(({ metadata }) => metadata.labels?.[ROOT_UID_LABEL] === uid)
@@ -75,10 +80,13 @@ export async function traceHost(client: Client, given: string, signal?: AbortSig
         )
         return {
           cluster: spec.cluster,
-          clusterReady: ready.get(spec.cluster)?.reason ?? 'Unknown',
+          clusterReady:
+            findCondition(clusterByName.get(spec.cluster)?.status?.conditions, 'Ready')?.reason ?? 'Unknown',
+          isClusterDraining: isDraining(clusterByName.get(spec.cluster)),
           phase: status?.phase ?? 'Pending',
           reason: status?.reason ?? 'ApplyPending',
           isStale: status?.stale === true,
+          waitsUntil: status?.waitsUntil,
           addresses: (status?.addresses ?? []).map(({ value }) => ({
             value,
             state: stateOf(value, reported.get(value), global.status?.answered),
@@ -91,13 +99,32 @@ export async function traceHost(client: Client, given: string, signal?: AbortSig
       root: `${global.spec.rootRef.kind} ${global.metadata.namespace}/${global.spec.rootRef.name}`,
       global,
       leaves: traced,
+      isDeleting: await isRootDeleting(client, global, signal),
     }
   })
+  const roots = await Promise.all(tracing)
   return {
     host,
     owner: claim === undefined ? undefined : `${owner?.kind ?? 'root'} ${claim.spec.namespace}/${owner?.name ?? ''}`,
     roots,
   }
+}
+
+function isDraining(cluster: Cluster | undefined): boolean {
+  return cluster?.spec.drain?.enabled === true || cluster?.metadata.deletionTimestamp !== undefined
+}
+
+/** The conditions of the GlobalIngress say it as soon as the manager saw it; the root itself, from the first moment. */
+async function isRootDeleting(client: Client, global: GlobalIngress, signal?: AbortSignal): Promise<boolean> {
+  const { metadata, spec, status } = global
+  if (metadata.deletionTimestamp !== undefined || status?.withdrawnAt !== undefined) return true
+  if (findCondition(status?.conditions, 'Ready')?.reason === 'RootDeleted') return true
+  const { kind, name, uid } = spec.rootRef
+  const root = ROOT_KINDS.find((each) => each.kind.kind === kind)
+  if (root === undefined) return false
+  // Without the right to read roots, what the manager said counts.
+  const live = await client.find(root.kind, `${metadata.namespace}/${name}`, { signal }).catch(() => undefined)
+  return live?.metadata.uid === uid && live.metadata.deletionTimestamp !== undefined
 }
 
 /** What balance decided, and where DNS servers answer something else, that. `answered`: undefined, they were not asked. */
@@ -138,29 +165,39 @@ export function publishedAddresses({ roots }: HostTrace): string[] | undefined {
   return [...new Set(offered.filter(({ isPublished }) => isPublished === true).map(({ value }) => value))].sort()
 }
 
-/** Root → leaves → addresses, with a word of state at each. */
-export function printTree({ host, owner, roots }: HostTrace): string {
+/** Root → leaves → addresses, with a word of state at each, the clusters without a leaf, and the verdict. */
+export function printTree(trace: HostTrace): string {
+  const { host, owner, roots } = trace
   const lines = [`${host}  ${owner === undefined ? 'unclaimed' : `claimed by ${owner}`}`]
-  for (const [index, { root, global, leaves }] of roots.entries()) {
+  for (const [index, traced] of roots.entries()) {
+    const { root, global, leaves } = traced
     const isLastRoot = index === roots.length - 1
-    const ready = findCondition(global.status?.conditions, 'Ready')
-    const state = ready === undefined ? 'Pending: not decided yet' : `${ready.reason}: ${ready.message}`
-    lines.push(`${isLastRoot ? '└─' : '├─'} ${root}  ${state}`)
+    lines.push(`${isLastRoot ? '└─' : '├─'} ${root}  ${stateOfRoot(traced)}`)
     const margin = isLastRoot ? '   ' : '│  '
     for (const [position, leaf] of leaves.entries()) {
       const isLast = position === leaves.length - 1
       const stale = leaf.isStale ? ', stale' : ''
+      const until = leaf.waitsUntil === undefined ? '' : `, until ${timeOf(leaf.waitsUntil)}`
       lines.push(
-        `${margin}${isLast ? '└─' : '├─'} ${leaf.cluster} (${leaf.clusterReady})  ${leaf.phase} ${leaf.reason}${meaningOf(leaf)}${stale}`,
+        `${margin}${isLast ? '└─' : '├─'} ${leaf.cluster} (${leaf.clusterReady})  ${leaf.phase} ${leaf.reason}${meaningOf(leaf)}${until}${stale}`,
       )
       for (const { value, state } of leaf.addresses)
         lines.push(`${margin}${isLast ? '   ' : '│  '}└─ ${value}  ${state}`)
     }
-    const others = othersAnswered({ root, global, leaves })
+    for (const { clusters, reason, message } of global.status?.notPlaced ?? [])
+      lines.push(`${margin}no leaf on ${clusters.join(', ')}  ${reason}: ${message}`)
+    const others = othersAnswered(traced)
     if (others.length > 0)
       lines.push(`${margin}DNS answers ${others.join(', ')}, which no leaf has; seamark explain ${host} shows why`)
   }
-  return `${lines.join('\n')}\n`
+  return `${[...lines, ...headlineOf(host, judgeTrace(trace))].join('\n')}\n`
+}
+
+function stateOfRoot(root: TracedRoot): string {
+  const deletion = deletionOf(root)
+  if (deletion !== undefined) return waitingText(deletion)
+  const ready = findCondition(root.global.status?.conditions, 'Ready')
+  return ready === undefined ? 'Pending: not decided yet' : `${ready.reason}: ${ready.message}`
 }
 
 /** Why a leaf does not serve, in words. */
@@ -169,40 +206,158 @@ function meaningOf({ phase, reason }: { readonly phase: string; readonly reason:
 }
 
 export interface FleetHop {
-  readonly name: 'claim' | 'policy' | 'placement' | 'leaf' | 'cluster'
-  readonly state: 'ok' | 'broken'
+  readonly name: 'claim' | 'policy' | 'placement' | 'leaf' | 'cluster' | 'endpoint' | 'answer'
+  readonly state: 'ok' | 'degraded' | 'broken'
   readonly reason?: Reason
   readonly text: string
+}
+
+/** From what is stored: without a question to a DNS server, as the manager last asked them. */
+function judgeTrace(trace: HostTrace): Verdict<FleetHop> {
+  const answer = storedAnswer(trace)
+  const hops = answer === undefined ? fleetHops(trace) : [...fleetHops(trace), answer.hop]
+  return judge(hops, answer?.state, waitingOf(trace))
+}
+
+/** What DNS servers answer, as the conditions of the roots say; undefined: not known. */
+export function storedAnswer({
+  roots,
+}: HostTrace): { readonly state: AnswerState; readonly hop: FleetHop } | undefined {
+  const served = roots.filter(({ isDeleting }) => !isDeleting)
+  const conditions = served.flatMap(({ global }) => findCondition(global.status?.conditions, 'DNSPublished') ?? [])
+  const differs = conditions.find(({ reason }) => reason === 'AnswerDiffers')
+  if (differs !== undefined)
+    return {
+      state: 'wrong',
+      hop: { name: 'answer', state: 'broken', reason: 'AnswerDiffers', text: differs.message ?? '' },
+    }
+  const missing = conditions.find(({ status }) => status === 'False')
+  if (missing !== undefined) return { state: 'nothing', hop: { name: 'answer', state: 'broken', ...textOf(missing) } }
+  const [published] = conditions
+  if (published?.status !== 'True') return undefined
+  return { state: 'right', hop: { name: 'answer', state: 'ok', text: published.message ?? '' } }
+}
+
+function textOf({ reason, message }: { readonly reason: string; readonly message?: string }) {
+  return { ...(reason in REASONS && { reason: reason as Reason }), text: message ?? '' }
+}
+
+/** What a deletion, a drain or a move that was asked for waits for. */
+export function waitingOf({ roots }: HostTrace): Waiting | undefined {
+  const deletions = roots.map(deletionOf)
+  const [deletion] = deletions
+  if (deletion !== undefined && !deletions.includes(undefined)) return deletion
+  const waits = roots.flatMap(({ leaves, isDeleting }) => (isDeleting ? [] : leaves.flatMap((leaf) => leafWait(leaf))))
+  return waits.toSorted((a, b) => ((a.until ?? '') < (b.until ?? '') ? 1 : -1))[0]
+}
+
+function deletionOf({ isDeleting, global: { status } }: TracedRoot): Waiting | undefined {
+  if (!isDeleting) return undefined
+  if (status?.withdrawnAt !== undefined)
+    return {
+      what: 'deleted',
+      waitsFor: 'caches that may have its addresses',
+      ...(status.leavesUntil !== undefined && { until: status.leavesUntil }),
+    }
+  const isAnswered = findCondition(status?.conditions, 'DNSPublished')?.reason === 'WaitingForDns'
+  return {
+    what: 'deleted',
+    waitsFor: isAnswered ? 'DNS servers that still answer its leaves' : 'the withdrawal of its DNS records',
+  }
+}
+
+/** Of a leaf that drains; none for one that has nothing to wait for because it cannot be replaced. */
+function leafWait({ phase, reason, cluster, isClusterDraining, waitsUntil }: TracedLeaf): Waiting[] {
+  const waitsFor = phase === 'Draining' || phase === 'Drained' ? WAITS[reason]?.(cluster) : undefined
+  if (waitsFor === undefined) return []
+  const what = isClusterDraining ? 'drained' : 'moved'
+  return [{ what, waitsFor, ...(waitsUntil !== undefined && { until: waitsUntil }) }]
+}
+
+const WAITS: Readonly<Record<string, (cluster: string) => string>> = {
+  ReplacementNotAnswered: (cluster) => `DNS servers to answer a leaf that takes over from ${cluster}`,
+  WaitingForDns: (cluster) => `DNS servers that still answer ${cluster}`,
+  DrainWait: (cluster) => `caches that may have the addresses of ${cluster}`,
+  DrainCompleted: (cluster) => `${cluster} to confirm that its leaf is gone`,
+  DrainDeadlineReached: (cluster) => `${cluster} to confirm that its leaf is gone`,
 }
 
 /** The hops of `seamark explain` in front of the DNS records. */
 export function fleetHops({ host, owner, roots }: HostTrace): FleetHop[] {
   const hops: FleetHop[] = []
-  const add = (name: FleetHop['name'], isOk: boolean, reason: string | undefined, text: string): void => {
+  const add = (name: FleetHop['name'], state: FleetHop['state'], reason: string | undefined, text: string): void => {
     const known = reason !== undefined && reason in REASONS ? (reason as Reason) : undefined
-    hops.push({ name, state: isOk ? 'ok' : 'broken', ...(known !== undefined && !isOk && { reason: known }), text })
+    hops.push({ name, state, ...(known !== undefined && state !== 'ok' && { reason: known }), text })
   }
   add(
     'claim',
-    owner !== undefined,
+    owner === undefined ? 'broken' : 'ok',
     'HostsNotOwned',
     owner === undefined ? `no root owns ${host}` : `${host} is owned by ${owner}`,
   )
-  for (const { root, global, leaves } of roots) {
+  const isServing = roots.some(({ leaves }) => leaves.some(serves))
+  for (const traced of roots) {
+    const { root, global, leaves, isDeleting } = traced
     const { spec, status } = global
-    const placed = findCondition(status?.conditions, 'Placed')
     const source = status?.policy === undefined ? '' : ` (${status.policy})`
     const settings = `${spec.strategy}, TTL ${spec.ttlSeconds} s, ${spec.onAllUnhealthy}`
-    add('policy', true, undefined, `${root}: ${settings}${source}`)
-    add('placement', placed?.status !== 'False', placed?.reason, placed?.message ?? 'not planned yet')
+    add('policy', 'ok', undefined, `${root}: ${settings}${source}`)
+    const deletion = deletionOf(traced)
+    if (deletion === undefined) {
+      const placement = placementOf(traced)
+      const state = placement.isOk ? 'ok' : isServing ? 'degraded' : 'broken'
+      add('placement', state, placement.reason, placement.text)
+    } else add('placement', 'ok', undefined, `${root} is ${waitingText(deletion)}`)
+    const blocked = blockOf(traced)
+    if (blocked !== undefined) add('endpoint', blocked.state, blocked.reason, blocked.text)
     for (const leaf of leaves) {
       const addresses = leaf.addresses.map(({ value, state }) => `${value} ${state}`).join(', ')
-      const isOk = leaf.phase === 'Active' || leaf.phase === 'Draining' || leaf.phase === 'Drained'
-      add('leaf', isOk, leaf.reason, `${leaf.cluster}: ${leaf.phase}${addresses === '' ? '' : `, ${addresses}`}`)
-      add('cluster', leaf.clusterReady === 'ClusterReady', leaf.clusterReady, `${leaf.cluster}: ${leaf.clusterReady}`)
+      const until = leaf.waitsUntil === undefined ? '' : `, until ${timeOf(leaf.waitsUntil)}`
+      const text = `${leaf.cluster}: ${leaf.phase}${until}${addresses === '' ? '' : `, ${addresses}`}`
+      add('leaf', isDeleting ? 'ok' : leafState(leaf, isServing), leaf.reason, text)
+      const isReady = leaf.clusterReady === 'ClusterReady'
+      // That its API server cannot be reached does not mean that its ingress cannot.
+      add('cluster', isReady ? 'ok' : 'degraded', leaf.clusterReady, `${leaf.cluster}: ${leaf.clusterReady}`)
     }
   }
   return hops
+}
+
+/** What the manager lacks to publish the hosts: before the leaves, which wait for it. */
+function blockOf({ global: { status } }: TracedRoot) {
+  const degraded = findCondition(status?.conditions, 'Degraded')
+  if (degraded?.status !== 'True' || !BLOCKS.has(degraded.reason)) return undefined
+  const isPublished = findCondition(status?.conditions, 'DNSPublished')?.status === 'True'
+  return {
+    state: isPublished ? ('degraded' as const) : ('broken' as const),
+    reason: degraded.reason,
+    text: degraded.message ?? '',
+  }
+}
+
+const BLOCKS: ReadonlySet<string> = new Set<Reason>(['CRDNotInstalled', 'WatchForbidden'])
+
+function serves({ phase, reason }: TracedLeaf): boolean {
+  return phase === 'Active' || (phase === 'Draining' && reason === 'NoReplacement')
+}
+
+/** One that drains as it was asked for is as it should be; one that fails is not, and clients notice it when no other serves. */
+function leafState({ phase, reason }: TracedLeaf, isServing: boolean): FleetHop['state'] {
+  if (reason === 'NoReplacement') return 'degraded'
+  if (phase === 'Active' || phase === 'Draining' || phase === 'Drained') return 'ok'
+  return isServing ? 'degraded' : 'broken'
+}
+
+/** Of a root without leaves the reason of Ready: it may have been placed, and no leaf could be made of it. */
+function placementOf({ global: { status }, leaves }: TracedRoot) {
+  const placed = findCondition(status?.conditions, 'Placed')
+  const ready = findCondition(status?.conditions, 'Ready')
+  const isWithoutLeaf = leaves.length === 0 && ready?.status === 'False'
+  const { reason, message } = (isWithoutLeaf ? ready : placed) ?? { reason: undefined, message: 'not planned yet' }
+  // The condition names the first clusters only.
+  const [first = ''] = (message ?? '').split('; not on ')
+  const others = (status?.notPlaced ?? []).map((each) => `not on ${each.clusters.join(', ')}: ${each.message}`)
+  return { isOk: !isWithoutLeaf && placed?.status !== 'False', reason, text: [first, ...others].join('; ') }
 }
 
 export interface DrainPreview {

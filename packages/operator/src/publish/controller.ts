@@ -94,6 +94,10 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
     }
   }
   addPublisherWatches(builder, kind, shell)
+  if (options.conditions && shell.heldRecords !== undefined) {
+    const { heldRecords } = shell
+    builder.triggers((mark) => heldRecords.subscribe((object) => mark(keysOfOwner(object, kind))))
+  }
   builder.triggers((mark) =>
     shell.secondWriter.subscribe((sources) =>
       mark(sources.flatMap((source) => (source.startsWith(`${kind}/`) ? [source.slice(kind.length + 1)] : []))),

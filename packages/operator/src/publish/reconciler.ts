@@ -7,6 +7,7 @@ import type { Kind } from '@seamark/kube/object'
 import type { Certificate } from '../api/certificate.ts'
 import { type Finding, warning } from '../finding.ts'
 import type { ProductMetrics } from '../metrics.ts'
+import type { HeldRecords } from '../safety/held-records.ts'
 import type { SecondWriterGuard } from '../safety/second-writer-guard.ts'
 import { act, type ActDeps } from './act/act.ts'
 import { ownerKey } from './decide/child.ts'
@@ -16,7 +17,7 @@ import type { MassGuard } from '../safety/mass-guard.ts'
 import { confirmRetargets } from './guard/omitted-children.ts'
 import type { PublishOptions, SourceKind } from './options.ts'
 import { describePending } from './report/pending-steps.ts'
-import { conditionStatus, findHeldDns, type FindingHistory } from './report/report.ts'
+import { awaitsRecords, conditionStatus, findHeldDns, type FindingHistory } from './report/report.ts'
 
 export interface PublishShell {
   readonly options: PublishOptions
@@ -38,12 +39,16 @@ export interface PublishShell {
   /** Resolves once it is known whether this process may write; undefined when it is known, so that no reconcile waits for a promise. */
   readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
   readonly secondWriter: SecondWriterGuard
+  /** What records of this process holds; undefined: another process writes the records. */
+  readonly heldRecords: HeldRecords | undefined
 }
 
 /** While nothing may be written each source is reconciled at this interval, so that the end of a pause is noticed. */
 const IDLE_RETRY_MS = 10_000
 /** The object that blocks a child is not mapped to this source, so its deletion causes no reconcile. */
 const BLOCKED_RETRY_MS = 60_000
+/** Until records has read its zones once. */
+const RECORDS_RETRY_MS = 5_000
 
 export async function reconcile(kind: SourceKind, token: Kind, context: Context, shell: PublishShell): Promise<Next> {
   const mayWrite = shell.untilMayWrite(context)
@@ -80,6 +85,7 @@ export async function reconcile(kind: SourceKind, token: Kind, context: Context,
     'afterMs' in result ? result.afterMs : undefined,
     againAtMs === undefined ? undefined : againAtMs - shell.clock.monotonic(),
     decided.plan.findings.length > 0 ? BLOCKED_RETRY_MS : undefined,
+    shell.options.conditions && awaitsRecords(decided.object, shell.heldRecords) ? RECORDS_RETRY_MS : undefined,
   ]
   const waitMs = Math.min(...waits.map((wait) => wait ?? Number.POSITIVE_INFINITY))
   if (Number.isFinite(waitMs)) return requeue(Math.max(1, waitMs))
@@ -150,7 +156,8 @@ async function report(
     context.event(object, severity, reason, message)
   reportConflicts({ source, object, conflicts }, context, shell)
   if (!shell.options.conditions || source.kind !== 'HTTPProxy') return
-  const status = conditionStatus(object, findings, shell.clock.now(), findHeldDns(owned))
+  if (awaitsRecords(object, shell.heldRecords)) return
+  const status = conditionStatus(object, findings, shell.clock.now(), findHeldDns(owned, shell.heldRecords))
   if (status === undefined) return
   // Without permission to write a condition (contour-plus' role has none) everything else continues.
   await context

@@ -14,6 +14,7 @@ import { watchReleases } from './decide/host-release.ts'
 import { createHostSources } from './decide/host-holdings.ts'
 import { readsPublishers } from './decide/host-publications.ts'
 import type { HostSources } from '../hosts/host-sources.ts'
+import type { HeldRecords } from '../safety/held-records.ts'
 import type { HeldObjects } from '../safety/held-objects.ts'
 import { createMassGuard } from '../safety/mass-guard.ts'
 import type { MassLimits } from '../safety/mass-limits.ts'
@@ -34,6 +35,8 @@ export interface PublishSetUp {
   /** Resolves once it is known whether this process may write; undefined when it is known. */
   readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
   readonly secondWriter: SecondWriterGuard
+  /** What records of this process holds. */
+  readonly heldRecords?: HeldRecords
   readonly heldObjects: HeldObjects
   readonly massLimits: MassLimits
   readonly notify: Notify
@@ -73,6 +76,7 @@ export function setUpPublish(manager: Manager, setUp: PublishSetUp): HostSources
     isWriting,
     untilMayWrite,
     secondWriter,
+    heldRecords: setUp.heldRecords,
     informers,
     clock,
     findingHistory: createFindingHistory(setUp.reportsInitialFindings),

@@ -28,7 +28,9 @@ export function isChildChange(change: Change<Obj>): boolean {
 
 /** Records of a child became held or are no longer held: the condition of the source contains this. */
 export function isHeldDnsChange(change: Change<Obj>): boolean {
-  return change.type === 'updated' && findHeldDns([{ object: change.old }]) !== findHeldDns([{ object: change.object }])
+  if (change.type !== 'updated') return false
+  const [before, after] = [findHeldDns([{ object: change.old }]), findHeldDns([{ object: change.object }])]
+  return before?.reason !== after?.reason || before?.message !== after?.message
 }
 
 export function isAddressChange(change: Change<Service>): boolean {

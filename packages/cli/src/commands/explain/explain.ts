@@ -13,12 +13,15 @@ import {
   createKillSwitch,
   DNSEndpoint,
   explain,
+  type ExplainFacts,
   type ExplainDeps,
   type Explanation,
   findPlanFact,
+  findRecordReports,
   fleetHops,
   type PlanFactDeps,
   gatherFacts,
+  type HostTrace,
   isPausedBy,
   massLimits,
   type LoadedConfig,
@@ -28,11 +31,15 @@ import {
   publishedAddresses,
   publishOptions,
   REASONS,
+  recordsInUse,
   RecordsError,
   servedBy,
   sourceOf,
+  storedAnswer,
+  storedZonesProvider,
   tenantRules,
   traceHost,
+  waitingOf,
 } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
@@ -70,7 +77,7 @@ export function build(io: Io): Command {
     try {
       const answer =
         server === undefined ? undefined : async (name: string, signal: AbortSignal) => ask(server, name, signal)
-      const hasProviders = config.records.providers.length > 0
+      const hasProviders = recordsInUse(config).providers.length > 0 || config.dns.listen.length > 0
       const plan = planReader(io, cluster, config, flags.namespace ?? 'seamark')
       const facts = await gatherFacts(
         host,
@@ -94,6 +101,7 @@ export function build(io: Io): Command {
         ...facts,
         ...(trace !== undefined && { fleet: fleetHops(trace) }),
         ...(published !== undefined && { published }),
+        ...(trace !== undefined && fleetFacts(trace)),
         ...(request !== undefined && { route: { isServed: request.outcome !== 'none', text: request.text } }),
       })
       const { output } = flags
@@ -103,7 +111,7 @@ export function build(io: Io): Command {
           : print(explanation, output === 'wide') +
               (request === undefined ? '' : printTrace(request, output === 'wide')),
       )
-      io.exit(explanation.firstBroken === undefined ? EXIT.ok : EXIT.changes)
+      io.exit(explanation.verdict.state === 'as it should be' ? EXIT.ok : EXIT.changes)
     } finally {
       await cluster.close()
     }
@@ -125,23 +133,29 @@ function planReader(
   config: LoadedConfig['config'],
   namespace: string,
 ): NonNullable<ExplainDeps['plan']> {
-  const { records, mode, pause } = config
+  const { mode, pause, dns } = config
+  const records = recordsInUse(config)
   return async (host, targets, signal) => {
     const { client } = cluster
+    // Without providers, names outside of the zones of the DNS server are left to ExternalDNS.
+    if (records.providers.length === 0 && !isInZone(host, dns.zones)) return undefined
     const isPaused = pause || (await readPause(cluster, namespace, signal))
     const killSwitch = createKillSwitch(...(isPaused ? ['paused'] : []))
     const stores = openRecordsStores(client, namespace, records.stateFolder)
     try {
       const limits = massLimits(config.safety)
-      const { engine } = await openEngine({
+      const providers = dns.listen.length === 0 ? [] : [storedZonesProvider({ config: dns, client, namespace })]
+      const opened = {
         config: records,
         mode,
         env: io.env,
         client,
         killSwitch,
+        providers,
         massLimits: limits,
         ...stores,
-      })
+      }
+      const { engine } = await openEngine(opened)
       try {
         const { namespace: only } = records.dnsEndpoints
         const { items } = await client.list(DNSEndpoint, { signal, ...(only !== '' && { namespace: only }) })
@@ -154,7 +168,14 @@ function planReader(
             signal,
           )
         const rules = tenantRules(records, config.grants, namespace)
-        const deps = { engine, endpoints, defaultTtl: records.defaultTtl, rules }
+        const deps: PlanFactDeps = {
+          engine,
+          endpoints,
+          defaultTtl: records.defaultTtl,
+          rules,
+          plans: stores.plans,
+          reports: async (requesting, name) => findRecordReports(requesting, name, client, signal),
+        }
         return await findPlanFact(host, targets, endpoints.length === 0 ? deps : { ...deps, confirmGone }, signal)
       } finally {
         await engine.close()
@@ -166,6 +187,15 @@ function planReader(
       return { zone: '', pending: [], refused: [], records: [], providerFault }
     }
   }
+}
+
+/** `zones`: NAME or NAME=FILE. */
+function isInZone(host: string, zones: readonly string[]): boolean {
+  const name = host.toLowerCase().replace(/\.$/, '')
+  return zones.some((text) => {
+    const zone = (text.split('=', 1)[0] ?? '').toLowerCase().replace(/\.$/, '')
+    return name === zone || name.endsWith(`.${zone}`)
+  })
 }
 
 async function readPause({ client }: Cluster, namespace: string, signal: AbortSignal): Promise<boolean> {
@@ -200,18 +230,25 @@ async function ask(server: string, name: string, signal: AbortSignal): Promise<A
   }
 }
 
-const SIGNS = { ok: '✔', broken: '✗', skipped: '–' } as const
+/** What the manager stored about a host of the fleet, beside its hops. */
+function fleetFacts(trace: HostTrace): Pick<ExplainFacts, 'storedAnswer' | 'waiting' | 'isAnswerPartial'> {
+  const stored = storedAnswer(trace)
+  const waiting = waitingOf(trace)
+  return {
+    ...(stored !== undefined && { storedAnswer: stored }),
+    ...(waiting !== undefined && { waiting }),
+    isAnswerPartial: trace.roots.some(({ global }) => ['weighted', 'geo'].includes(global.spec.strategy)),
+  }
+}
+
+const SIGNS = { ok: '✔', degraded: '!', broken: '✗', skipped: '–' } as const
 
 /** `isWide` adds what each reason code means. */
-function print({ host, hops, firstBroken }: Explanation, isWide: boolean): string {
+function print({ hops, verdict }: Explanation, isWide: boolean): string {
   const lines = hops.map((hop, index) => {
     const reason = hop.reason === undefined ? '' : `${hop.reason}: `
     const meaning = isWide && hop.reason !== undefined ? `${' '.repeat(18)}${REASONS[hop.reason]}\n` : ''
     return `${String(index + 1).padStart(2)} ${hop.name.padEnd(12)} ${SIGNS[hop.state]} ${reason}${hop.text}\n${meaning}`
   })
-  const verdict =
-    firstBroken === undefined
-      ? `${host} is as it should be\n`
-      : `${host} is broken at ${firstBroken.name}: ${firstBroken.reason === undefined ? firstBroken.text : REASONS[firstBroken.reason]}\n`
-  return verdict + lines.join('')
+  return `${verdict.text}\n${lines.join('')}`
 }

@@ -79,7 +79,7 @@ export function build(io: Io): Command {
       const { objects, isComplete } = await readDesired(io, flags, session)
       const rules = await withLoadBalancers(session, io.signal)
       const desired = desiredWithinLimits(objects, session.config.defaultTtl, rules)
-      if (session.config.providers.length === 0) {
+      if (!session.hasProviders) {
         await askServers(io, flags, session, desired)
         return
       }

@@ -28,8 +28,10 @@ import {
   printPlanMarkdown,
   printPlanText,
   ProviderError,
+  recordsInUse,
   RecordsError,
   type RecordsStores,
+  storedZonesProvider,
   type Target,
   type TenantRules,
   tenantRules,
@@ -49,6 +51,8 @@ export interface RecordsFlags extends KubeFlags {
 
 export interface Session extends OpenedEngine, RecordsStores {
   readonly config: LoadedConfig['config']['records']
+  /** False: the zones are those of others, and only their servers can be asked. */
+  readonly hasProviders: boolean
   /** The whole configuration, as the manager reads it. */
   readonly manager: LoadedConfig['config']
   /** The manager's namespace. */
@@ -76,7 +80,7 @@ export async function withSession(
 ): Promise<void> {
   const given = flags.owner === undefined ? flags : { ...flags, recordsOwner: flags.owner }
   const { config } = await readConfig(io, given)
-  const { records } = config
+  const records = recordsInUse(config)
   const cluster = isClusterNeeded(records, flags) ? await openCluster(io, flags) : undefined
   const client = cluster === undefined ? {} : { client: cluster.client }
   const namespace = flags.namespace ?? 'seamark'
@@ -86,6 +90,11 @@ export async function withSession(
   let engine: Engine | undefined
   try {
     await watching?.ready(io.signal)
+    // The zones of the manager's own DNS server are where it stores them.
+    const hasOwnZones = config.dns.listen.length > 0 && cluster !== undefined
+    const providers = hasOwnZones
+      ? [storedZonesProvider({ config: config.dns, client: cluster.client, namespace })]
+      : []
     const opened = await openEngine({
       config: records,
       // A command is run by a person; the mode applies to the manager only.
@@ -93,6 +102,7 @@ export async function withSession(
       env: io.env,
       killSwitch,
       massLimits: massLimits(config.safety),
+      providers,
       ...stores,
       ...client,
     })
@@ -101,6 +111,7 @@ export async function withSession(
       ...opened,
       ...stores,
       config: records,
+      hasProviders: records.providers.length + providers.length > 0,
       manager: config,
       namespace,
       cluster,
@@ -139,7 +150,7 @@ export async function withStores(
   { needsCluster = false }: { needsCluster?: boolean } = {},
 ): Promise<void> {
   const { config } = await readConfig(io, flags.owner === undefined ? flags : { ...flags, recordsOwner: flags.owner })
-  const { records } = config
+  const records = recordsInUse(config)
   const cluster = needsCluster || isClusterNeeded(records, flags) ? await openCluster(io, flags) : undefined
   const namespace = flags.namespace ?? 'seamark'
   try {

@@ -65,6 +65,79 @@ describe('placement', () => {
     ])
   })
 
+  it('has a reason for every cluster without a leaf, with what to change', () => {
+    const near = { location: { region: 'eu' }, labels: { tier: 'prod' } }
+    const { rejected } = placeRoot(
+      facts({
+        clusters: [
+          cluster('a', near),
+          cluster('b', near),
+          cluster('dev', { labels: { tier: 'dev' } }),
+          cluster('bare'),
+          cluster('other', near),
+          cluster('tainted', { ...near, taints: [{ key: 'gpu', value: 'yes', effect: 'NoPlace' }] }),
+          cluster('mine', { ...near, allowedNamespaces: ['x'] }),
+          cluster('us', { labels: { tier: 'prod' }, location: { region: 'us' } }),
+        ],
+        policy: {
+          clusters: ['a', 'b', 'dev', 'bare', 'tainted', 'mine', 'us'],
+          clusterSelector: { matchLabels: { tier: 'prod' } },
+          maxClusters: 2,
+          spread: [{ topologyKey: 'region', maxSkew: 1 }],
+        },
+      }),
+    )
+    expect(rejected.map(({ cluster: name, reason, message }) => `${name} ${reason}: ${message}`)).toEqual([
+      'b PlacementLimitReached: it is eligible, and placement.maxClusters is 2; raise it to use more',
+      'bare ClusterNotSelected: placement.clusterSelector asks for the label tier=prod, and the Cluster has none; change one of them',
+      'dev ClusterNotSelected: placement.clusterSelector asks for the label tier=prod, and the Cluster has tier=dev; change one of them',
+      'mine NamespaceNotAllowed: spec.allowedNamespaces of the Cluster does not contain shop; add it there',
+      'other ClusterNotSelected: placement.clusters is a, b, bare, dev, mine and 2 more; add the cluster to it',
+      'tainted ClusterTainted: taint gpu=yes is not tolerated; add it to placement.tolerations, or remove it from the Cluster',
+    ])
+    // After p neither fits: q would be the second in its region, s the second in its zone.
+    const spread = ['region', 'zone'].map((topologyKey) => ({ topologyKey, maxSkew: 1 }))
+    const at = (region: string, zone: string) => ({ location: { region, zone } })
+    const spots = [cluster('p', at('r1', 'z1')), cluster('q', at('r1', 'z2')), cluster('s', at('r2', 'z1'))]
+    expect(placeRoot(facts({ clusters: spots, policy: { spread } })).rejected).toMatchObject([
+      {
+        cluster: 'q',
+        reason: 'SpreadLimitReached',
+        message: expect.stringContaining('(region, maxSkew 1; zone, maxSkew 1) leaves no room; raise maxSkew'),
+      },
+      { cluster: 's', reason: 'SpreadLimitReached' },
+    ])
+    const labelled = placeRoot(facts({ clusters: [cluster('a')], labelledClusters: new Set(['z']) }))
+    expect(labelled.rejected).toMatchObject([
+      { cluster: 'a', reason: 'ClusterNotSelected', message: expect.stringContaining('kcp.dev/cluster') },
+    ])
+  })
+
+  it('names the first three clusters without a leaf in its message, those that the policy selects first', () => {
+    const clusters = [
+      cluster('a', { labels: { tier: 'dev' } }),
+      ...['c', 'd', 'e', 'f'].map((name) => cluster(name, { isReady: false, labels: { tier: 'prod' } })),
+    ]
+    const policy = { clusterSelector: { matchLabels: { tier: 'prod' } } }
+    const why = 'it is not ready; seamark cluster list shows why'
+    expect(placeRoot(facts({ clusters, policy })).message).toBe(
+      `0 of at least 1 clusters are eligible; not on c: ${why}; not on d: ${why}; not on e: ${why}; and 2 more, which seamark tree lists`,
+    )
+  })
+
+  it('has enough clusters while fewer than the minimum are left because of a drain that was asked for', () => {
+    const policy = { minClusters: 2 }
+    const drained = cluster('b', { isDraining: true })
+    const { reason, message } = placeRoot(facts({ clusters: [cluster('a'), drained], policy }))
+    expect([reason, message]).toEqual([
+      'Placed',
+      'on 1 of 2 clusters: fewer than minClusters 2 while b is drained; not on b: it is being drained; seamark undrain ends that',
+    ])
+    expect(placeRoot(facts({ clusters: [drained], policy })).reason).toBe('NotEnoughClusters')
+    const broken = cluster('b', { isDraining: true, isReady: false })
+    expect(placeRoot(facts({ clusters: [cluster('a'), broken], policy })).reason).toBe('NotEnoughClusters')
+  })
+
   it('keeps a placed cluster that is not ready, or whose Services are unknown', () => {
     const clusters = [cluster('a', { isReady: false }), cluster('b')]
     const decision = placeRoot(

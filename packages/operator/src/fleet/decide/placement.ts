@@ -5,7 +5,8 @@
  * previous decision first → affinity groups, spread, weight, name → at most `maxClusters`.
  * Guarantees: the result does not depend on the order of its input. Movement is minimal: a placed cluster stays while it is
  * eligible and within `maxClusters`; a placed cluster that is not ready, or whose Services are unknown, stays too (API
- * unreachable is not data plane down). A cluster that leaves becomes Draining, never absent.
+ * unreachable is not data plane down). A cluster that leaves becomes Draining, never absent. Every cluster is placed or has a
+ * reason why not, with what to change.
  */
 import type { GlobalIngressPolicySpec } from '../../api/global-ingress-policy.ts'
 import type { Reason } from '../../reasons.ts'
@@ -62,7 +63,7 @@ interface Rejection {
 export interface PlacementDecision {
   /** Sorted by name. */
   readonly placed: readonly Placed[]
-  /** Why clusters that the policy names or selects have no leaf; sorted by name. */
+  /** Why each of the other clusters has no leaf; sorted by name. */
   readonly rejected: readonly Rejection[]
   readonly reason: Extract<Reason, 'Placed' | 'NotEnoughClusters'>
   readonly message: string
@@ -74,30 +75,53 @@ export function placeRoot(facts: PlacementFacts): PlacementDecision {
   for (const cluster of facts.clusters) {
     const rejection = findRejection(cluster, facts)
     if (rejection === undefined) eligible.push(cluster)
-    else if (rejection !== 'not selected') rejected.push({ cluster: cluster.name, ...rejection })
+    else rejected.push({ cluster: cluster.name, ...rejection })
   }
   const chosen = choose(eligible, facts)
   const names = new Set(chosen.map(({ name }) => name))
-  for (const { name } of eligible)
-    if (!names.has(name))
-      rejected.push({
-        cluster: name,
-        reason: 'PlacementLimitReached',
-        message: 'eligible, but maxClusters or the spread leaves no room',
-      })
+  const surplus = surplusFinding(chosen.length, facts.policy)
+  for (const { name } of eligible) if (!names.has(name)) rejected.push({ cluster: name, ...surplus })
   const placed: Placed[] = [
     ...chosen.map(({ name, taints }) => ({ name, state: hasEffect(taints, 'NoTraffic') ? NO_TRAFFIC : ACTIVE })),
     ...[...facts.existing].filter((name) => !names.has(name)).map((name) => ({ name, state: DRAINING })),
   ]
   const { minClusters } = facts.policy
-  const isEnough = chosen.length >= minClusters
+  const hasMinimum = chosen.length >= minClusters
+  // Fewer because somebody asked for a drain is as it was asked for, as long as something is left.
+  const drained = hasMinimum || chosen.length === 0 ? [] : drainedClusters(facts)
+  const isEnough = chosen.length + drained.length >= minClusters
+  const count = `on ${chosen.length} of ${facts.clusters.length} clusters`
   return {
     placed: placed.sort(byName),
     rejected: rejected.sort((a, b) => compareNames(a.cluster, b.cluster)),
     reason: isEnough ? 'Placed' : 'NotEnoughClusters',
-    message: isEnough
-      ? `on ${chosen.length} of ${facts.clusters.length} clusters`
-      : `${chosen.length} of at least ${minClusters} clusters are eligible${describe(rejected)}`,
+    message: hasMinimum
+      ? `${count}${describe(rejected)}`
+      : isEnough
+        ? `${count}: fewer than minClusters ${minClusters} while ${drained.join(', ')} is drained${describe(rejected)}`
+        : `${chosen.length} of at least ${minClusters} clusters are eligible${describe(rejected)}`,
+  }
+}
+
+/** Clusters that would be eligible without their drain. */
+function drainedClusters(facts: PlacementFacts): string[] {
+  return facts.clusters
+    .filter((cluster) => cluster.isDraining && !cluster.isDeleting)
+    .filter((cluster) => findRejection({ ...cluster, isDraining: false }, facts) === undefined)
+    .map(({ name }) => name)
+    .sort(compareNames)
+}
+
+function surplusFinding(chosen: number, { maxClusters, spread = [] }: PlacementFacts['policy']): Finding {
+  if (maxClusters !== undefined && chosen >= maxClusters)
+    return {
+      reason: 'PlacementLimitReached',
+      message: `it is eligible, and placement.maxClusters is ${maxClusters}; raise it to use more`,
+    }
+  const rules = spread.map(({ topologyKey, maxSkew }) => `${topologyKey}, maxSkew ${maxSkew}`).join('; ')
+  return {
+    reason: 'SpreadLimitReached',
+    message: `it is eligible, and placement.spread (${rules}) leaves no room; raise maxSkew, or add clusters in other domains`,
   }
 }
 
@@ -107,25 +131,52 @@ const DRAINING = 'Draining' as const
 
 type Finding = Omit<Rejection, 'cluster'>
 
-function findRejection(cluster: ClusterFact, facts: PlacementFacts): Finding | 'not selected' | undefined {
+function findRejection(cluster: ClusterFact, facts: PlacementFacts): Finding | undefined {
   const { policy, root, labelledClusters } = facts
   const { name } = cluster
-  if (policy.clusters !== undefined && !policy.clusters.includes(name)) return 'not selected'
-  if (!matches(policy.clusterSelector?.matchLabels, cluster.labels)) return 'not selected'
-  if (labelledClusters !== undefined && !labelledClusters.has(name)) return 'not selected'
-  if (cluster.isDeleting || cluster.isDraining)
-    return { reason: 'ClusterDraining', message: 'it is being drained or removed' }
+  const unselected = findUnselected(cluster, facts)
+  if (unselected !== undefined) return { reason: 'ClusterNotSelected', message: unselected }
+  if (cluster.isDeleting) return { reason: 'ClusterDraining', message: 'it is being removed' }
+  if (cluster.isDraining)
+    return { reason: 'ClusterDraining', message: 'it is being drained; seamark undrain ends that' }
   if (cluster.allowedNamespaces !== undefined && !cluster.allowedNamespaces.includes(root.namespace))
-    return { reason: 'NamespaceNotAllowed', message: `spec.allowedNamespaces does not contain ${root.namespace}` }
+    return {
+      reason: 'NamespaceNotAllowed',
+      message: `spec.allowedNamespaces of the Cluster does not contain ${root.namespace}; add it there`,
+    }
   const taint = cluster.taints.find(
     ({ effect, key, value }) => effect === 'NoPlace' && !isTolerated(policy.tolerations ?? [], key, value),
   )
-  if (taint !== undefined) return { reason: 'ClusterTainted', message: `taint ${taint.key} is not tolerated` }
+  if (taint !== undefined)
+    return {
+      reason: 'ClusterTainted',
+      message: `taint ${taint.key}${taint.value === undefined ? '' : `=${taint.value}`} is not tolerated; add it to placement.tolerations, or remove it from the Cluster`,
+    }
   const wasPlaced = facts.previous.has(name)
-  if (!cluster.isReady && !wasPlaced) return { reason: 'ClusterNotReady', message: 'it is not ready' }
+  if (!cluster.isReady && !wasPlaced)
+    return { reason: 'ClusterNotReady', message: 'it is not ready; seamark cluster list shows why' }
   if (cluster.servedKinds !== undefined && !cluster.servedKinds.includes(root.kind))
-    return { reason: 'CRDNotInstalled', message: `it does not serve ${root.kind}` }
+    return { reason: 'CRDNotInstalled', message: `it does not serve ${root.kind}; install the CRD there` }
   return labelledClusters === undefined ? findBackendRejection(facts, name, wasPlaced) : undefined
+}
+
+/** Why the policy, or the labels of Services, do not select the cluster, and what would. */
+function findUnselected(
+  { name, labels }: ClusterFact,
+  { policy, labelledClusters }: PlacementFacts,
+): string | undefined {
+  if (policy.clusters !== undefined && !policy.clusters.includes(name))
+    return `placement.clusters is ${listOf(policy.clusters)}; add the cluster to it`
+  const wanted = Object.entries(policy.clusterSelector?.matchLabels ?? {})
+  const missing = wanted.find(([key, value]) => labels[key] !== value)
+  if (missing !== undefined) {
+    const [key, value] = missing
+    const has = labels[key]
+    return `placement.clusterSelector asks for the label ${key}=${value}, and the Cluster has ${has === undefined ? 'none' : `${key}=${has}`}; change one of them`
+  }
+  if (labelledClusters !== undefined && !labelledClusters.has(name))
+    return `the label kcp.dev/cluster of the Services is ${listOf([...labelledClusters])}; change it, or remove it`
+  return undefined
 }
 
 function findBackendRejection(facts: PlacementFacts, name: string, wasPlaced: boolean): Finding | undefined {
@@ -136,7 +187,10 @@ function findBackendRejection(facts: PlacementFacts, name: string, wasPlaced: bo
   if (backend.state === 'unknown')
     return wasPlaced ? undefined : { reason: 'BackendUnknown', message: 'its Services are not known yet' }
   if (backendAffinity === 'Any' && backend.isAnyPresent) return undefined
-  return { reason: 'BackendMissing', message: `Service ${backend.services.join(', ')} does not exist there` }
+  return {
+    reason: 'BackendMissing',
+    message: `Service ${backend.services.join(', ')} does not exist there in namespace ${facts.root.namespace}; create it, or set placement.backendAffinity`,
+  }
 }
 
 function choose(eligible: readonly ClusterFact[], { policy, previous }: PlacementFacts): ClusterFact[] {
@@ -220,16 +274,27 @@ function hasEffect(taints: ClusterFact['taints'], effect: 'NoPlace' | 'NoTraffic
   return taints.some((taint) => taint.effect === effect)
 }
 
-/** Messages are capped: a root may select 200 clusters. */
-const MAX_MESSAGE = 1024
+/** In a condition and an Event; `seamark tree` and `seamark explain` show all. */
+const SHOWN_REJECTIONS = 3
+/** Names in one message. */
+const SHOWN_NAMES = 5
 
+/** Clusters that the policy selects come first: most often it is one of these that should have a leaf. */
 function describe(rejected: readonly Rejection[]): string {
   if (rejected.length === 0) return ''
-  const text = [...rejected]
-    .sort((a, b) => compareNames(a.cluster, b.cluster))
-    .map(({ cluster, message }) => `${cluster}: ${message}`)
-    .join('; ')
-  return `; ${text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE)}…` : text}`
+  const rank = ({ reason }: Rejection): number => (reason === 'ClusterNotSelected' ? 1 : 0)
+  const shown = [...rejected]
+    .sort((a, b) => rank(a) - rank(b) || compareNames(a.cluster, b.cluster))
+    .slice(0, SHOWN_REJECTIONS)
+    .map(({ cluster, message }) => `not on ${cluster}: ${message}`)
+  const more = rejected.length - shown.length
+  return `; ${shown.join('; ')}${more === 0 ? '' : `; and ${more} more, which seamark tree lists`}`
+}
+
+function listOf(names: readonly string[]): string {
+  const sorted = [...names].sort(compareNames)
+  const more = sorted.length - SHOWN_NAMES
+  return more <= 0 ? sorted.join(', ') : `${sorted.slice(0, SHOWN_NAMES).join(', ')} and ${more} more`
 }
 
 function byName(a: Placed, b: Placed): number {

@@ -43,10 +43,12 @@ function facts(leaves: readonly LeafSummary[], changes: Partial<StatusFacts> = {
     generation: 3,
     leaves,
     refusedHosts: [],
+    refusedLeaves: [],
     policy: 'annotations',
     silentServers: [],
     answered: undefined,
     answerFault: undefined,
+    blocked: undefined,
     placement: { reason: 'Placed', message: 'on 2 of 2 clusters', rejected: [] },
     partialHosts: [],
     isDnsVerified: true,
@@ -109,10 +111,11 @@ describe('the status of a root', () => {
   it('names clusters that could take a leaf', () => {
     const rejected = [
       { cluster: 'ap1', reason: 'PlacementLimitReached' as const, message: 'eligible' },
+      { cluster: 'eu9', reason: 'SpreadLimitReached' as const, message: 'eligible' },
       { cluster: 'us2', reason: 'ClusterNotReady' as const, message: 'it is not ready' },
     ]
     const { status } = decideStatus(facts([leaf('eu1')], { placement: { reason: 'Placed', message: '', rejected } }))
-    expect(status.spareClusters).toEqual(['ap1'])
+    expect(status.spareClusters).toEqual(['ap1', 'eu9'])
   })
 
   it('says so when a host belongs to another root', () => {
@@ -121,6 +124,43 @@ describe('the status of a root', () => {
     const withoutHosts = { ...given, spec: { ...given.spec, hosts: [], published: false } }
     expect(statusOf(withoutHosts, 'HostsOwned')).toBe('False HostConflict')
     expect(statusOf(withoutHosts, 'Ready')).toBe('False HostsNotOwned')
+  })
+
+  it('says why a root has no leaf in every condition that depends on leaves, and in no other one', () => {
+    const message = 'cluster eu1: parentRefMap maps none of its parents'
+    const refusedLeaves = [{ cluster: 'eu1', reason: 'NoMatchingParent' as const, message }]
+    const given = facts([], { refusedLeaves })
+    const { status } = decideStatus({ ...given, spec: { ...given.spec, published: false } })
+    const texts = (status.conditions ?? []).map((each) => `${each.type} ${each.status} ${each.reason}: ${each.message}`)
+    expect(texts).toEqual([
+      'HostsOwned True HostsOwned: every host is owned',
+      'Placed True Placed: on 2 of 2 clusters',
+      `Synced False NoMatchingParent: no leaf: ${message}`,
+      `Admitted False NoMatchingParent: no leaf: ${message}`,
+      `DNSPublished False NoMatchingParent: nothing is published: no leaf: ${message}`,
+      `Degraded True NoMatchingParent: ${message}`,
+      `Ready False NoMatchingParent: no leaf: ${message}`,
+    ])
+  })
+
+  it('says what the manager lacks to publish the hosts, and is ready all the same while DNS answers them', () => {
+    const blocked = { reason: 'CRDNotInstalled' as const, message: 'DNSEndpoint is not installed' }
+    const waiting = leaf('eu1', { phase: 'Admitted', reason: 'ProbePending', isPublished: false })
+    const given = facts([waiting], { blocked, isDnsVerified: false })
+    for (const type of ['DNSPublished', 'Ready']) expect(statusOf(given, type)).toBe('False CRDNotInstalled')
+    expect(statusOf(given, 'Degraded')).toBe('True CRDNotInstalled')
+    const message = findCondition(decideStatus(given).status.conditions, 'Ready')?.message
+    expect(message).toBe('0/1 leaves serve: DNSEndpoint is not installed')
+    const published = facts([leaf('eu1')], { blocked })
+    expect(statusOf(published, 'Ready')).toBe('True Serving')
+    expect(statusOf(published, 'Degraded')).toBe('True CRDNotInstalled')
+  })
+
+  it('groups the clusters without a leaf by what to change', () => {
+    const message = 'it is not ready'
+    const rejected = ['a', 'b'].map((cluster) => ({ cluster, reason: 'ClusterNotReady' as const, message }))
+    const { status } = decideStatus(facts([leaf('eu1')], { placement: { reason: 'Placed', message: '', rejected } }))
+    expect(status.notPlaced).toEqual([{ reason: 'ClusterNotReady', message, clusters: ['a', 'b'] }])
   })
 
   it('merges addresses without duplicates, numerically, without draining leaves but with stale ones', () => {

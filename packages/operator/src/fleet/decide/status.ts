@@ -37,6 +37,8 @@ export interface StatusFacts {
   readonly leaves: readonly LeafSummary[]
   /** Hosts that the root names and does not own, with the reason. */
   readonly refusedHosts: readonly { readonly host: string; readonly reason: Reason; readonly message: string }[]
+  /** Clusters for which the leaf could not be rendered as it was asked for, with the reason. */
+  readonly refusedLeaves: readonly { readonly cluster: string; readonly reason: Reason; readonly message: string }[]
   readonly placement: Pick<PlacementDecision, 'reason' | 'message' | 'rejected'>
   /** Shared hosts that no cluster serves completely. */
   readonly partialHosts: readonly string[]
@@ -46,6 +48,8 @@ export interface StatusFacts {
   readonly answered: readonly string[] | undefined
   /** How that differs from what was published, in words; undefined: it does not, or it is not known. */
   readonly answerFault: string | undefined
+  /** What the manager itself lacks to publish hosts: a kind, a right. Undefined: nothing. */
+  readonly blocked: { readonly reason: Reason; readonly message: string } | undefined
   /** DNS servers that did not answer. */
   readonly silentServers: readonly string[]
   readonly previous: Immutable<Condition[]> | undefined
@@ -74,30 +78,38 @@ export function decideStatus(facts: StatusFacts): StatusDecision {
     'HostsOwned',
     isAccepted,
     isAccepted ? 'HostsOwned' : (facts.refusedHosts[0]?.reason ?? 'HostMissing'),
-    refused || 'every host is owned',
+    refused || (isAccepted ? 'every host is owned' : REASONS.HostMissing),
   )
   const { placement } = facts
   set('Placed', placement.reason === 'Placed', placement.reason, placement.message)
   const unsynced = wanted.filter(({ isApplied }) => !isApplied)
-  set(
-    'Synced',
-    wanted.length > 0 && unsynced.length === 0,
-    unsynced.length === 0 ? 'LeavesApplied' : 'ApplyPending',
-    listOf(unsynced, 'every leaf is applied'),
-  )
-  const unadmitted = wanted.filter(({ isAdmitted }) => !isAdmitted)
-  set(
-    'Admitted',
-    admitted.length > 0,
-    admitted.length > 0 ? 'LeavesAdmitted' : 'AdmissionPending',
-    `${admitted.length}/${wanted.length} leaves are admitted${unadmitted.length === 0 ? '' : `; ${listOf(unadmitted, '')}`}`,
-  )
+  // Nothing is applied, admitted or serving because there is no leaf: why is what there is to say.
+  const absence = wanted.length === 0 ? absenceOf(leaves, facts) : undefined
+  if (absence === undefined) {
+    set(
+      'Synced',
+      unsynced.length === 0,
+      unsynced.length === 0 ? 'LeavesApplied' : 'ApplyPending',
+      listOf(unsynced, 'every leaf is applied'),
+    )
+    const unadmitted = wanted.filter(({ isAdmitted }) => !isAdmitted)
+    set(
+      'Admitted',
+      admitted.length > 0,
+      admitted.length > 0 ? 'LeavesAdmitted' : 'AdmissionPending',
+      `${admitted.length}/${wanted.length} leaves are admitted${unadmitted.length === 0 ? '' : `; ${listOf(unadmitted, '')}`}`,
+    )
+  } else for (const type of ['Synced', 'Admitted']) set(type, false, absence.reason, absence.message)
   const silence =
     facts.silentServers.length === 0 ? '' : `; no answer: ${facts.silentServers.join(', ')}; see fleet.dnsServers`
   const isWritten = facts.spec.published && facts.isDnsVerified !== false
   const isPublished = isWritten && facts.answerFault === undefined
   if (facts.answerFault !== undefined)
     set('DNSPublished', false, 'AnswerDiffers', `${facts.answerFault}; seamark explain HOST shows who wrote it`)
+  else if (!isPublished && absence !== undefined)
+    set('DNSPublished', false, absence.reason, `nothing is published: ${absence.message}`)
+  else if (!isPublished && facts.blocked !== undefined)
+    set('DNSPublished', false, facts.blocked.reason, facts.blocked.message)
   else
     set(
       'DNSPublished',
@@ -113,14 +125,22 @@ export function decideStatus(facts: StatusFacts): StatusDecision {
     degraded.map(({ message }) => message).join('; ') || 'nothing is degraded',
   )
   const isReady = isAccepted && serving.length > 0 && isPublished
+  // What the manager lacks matters once there is something that it could publish.
+  const cause = absence ?? (admitted.length > 0 ? facts.blocked : undefined)
+  const served = `${serving.length}/${wanted.length} leaves serve`
   set(
     'Ready',
     isReady,
-    isReady ? 'Serving' : firstReason(isAccepted, placement.reason, admitted.length, serving.length),
-    `${serving.length}/${wanted.length} leaves serve`,
+    isReady
+      ? 'Serving'
+      : isAccepted && cause !== undefined
+        ? cause.reason
+        : firstReason(isAccepted, placement.reason, admitted.length, serving.length),
+    absence?.message ?? (isReady || cause === undefined ? served : `${served}: ${cause.message}`),
   )
   const draining = leaves.filter(({ phase }) => phase === 'Draining').map(({ cluster }) => cluster)
-  const spares = placement.rejected.filter(({ reason }) => reason === 'PlacementLimitReached').slice(0, MAX_SPARES)
+  const spares = placement.rejected.filter(({ reason }) => SPARE.has(reason)).slice(0, MAX_SPARES)
+  const notPlaced = groupByReason(placement.rejected)
   return {
     status: {
       observedGeneration: facts.generation,
@@ -138,6 +158,7 @@ export function decideStatus(facts: StatusFacts): StatusDecision {
       addresses: mergeAddresses(leaves).map(({ value }) => value),
       ...(facts.answered !== undefined && { answered: [...facts.answered] }),
       ...(spares.length > 0 && { spareClusters: spares.map(({ cluster }) => cluster) }),
+      ...(notPlaced.length > 0 && { notPlaced }),
       conditions: conditions as Condition[],
     },
     summary: `ready ${serving.length}/${wanted.length}${draining.length === 0 ? '' : `; draining ${draining.join(', ')}`}`,
@@ -190,13 +211,45 @@ interface Degradation {
   readonly message: string
 }
 
+/** Why a root has no leaf that is wanted: the first that somebody can act on. */
+function absenceOf(
+  leaves: readonly LeafSummary[],
+  { refusedHosts, refusedLeaves, placement }: StatusFacts,
+): Degradation {
+  const kept = leaves.filter(({ reason }) => reason === 'NoReplacement').map(({ cluster }) => cluster)
+  const rest = kept.length === 0 ? '' : `; ${kept.join(', ')} goes on serving`
+  const [leaf] = refusedLeaves
+  if (leaf !== undefined)
+    return { reason: leaf.reason, message: `no leaf: ${refusedLeaves.map(({ message }) => message).join('; ')}${rest}` }
+  if (placement.reason !== 'Placed')
+    return { reason: placement.reason, message: `no leaf: ${placement.message}${rest}` }
+  const [host] = refusedHosts
+  if (host !== undefined) return { reason: host.reason, message: `no leaf: ${host.message}${rest}` }
+  return { reason: 'ApplyPending', message: `no leaf yet${rest}` }
+}
+
+/** Eligible, and not used. */
+const SPARE: ReadonlySet<Reason> = new Set(['PlacementLimitReached', 'SpreadLimitReached'])
+
+/** Clusters with one reason in one entry: a root may leave 200 clusters out. */
+function groupByReason(rejected: StatusFacts['placement']['rejected']): NonNullable<GlobalIngressStatus['notPlaced']> {
+  const groups = new Map<string, { reason: string; message: string; clusters: string[] }>()
+  for (const { cluster, reason, message } of rejected) {
+    const key = `${reason} ${message}`
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, { reason, message, clusters: [cluster] })
+    else group.clusters.push(cluster)
+  }
+  return [...groups.values()]
+}
+
 function degradations(
   leaves: readonly LeafSummary[],
-  { refusedHosts, placement, partialHosts }: StatusFacts,
+  { refusedHosts, refusedLeaves, placement, partialHosts, blocked }: StatusFacts,
 ): Degradation[] {
-  const found: Degradation[] = []
+  const found: Degradation[] = blocked === undefined ? [] : [blocked]
   if (placement.reason !== 'Placed') found.push(placement)
-  for (const { reason, message } of refusedHosts) found.push({ reason, message })
+  for (const { reason, message } of [...refusedHosts, ...refusedLeaves]) found.push({ reason, message })
   for (const host of partialHosts)
     found.push({ reason: 'PartialPaths', message: `host ${host}: no cluster serves all roots that share it` })
   for (const { cluster, phase, reason, isStale, propagationFault, message } of leaves) {

@@ -5,14 +5,24 @@
  * Guarantees: every step is repeated from the stored objects, so that any prefix of the writes is continued after a crash;
  * a pass that finds everything as decided writes nothing.
  */
-import { addFinalizer, type Context, findCondition, isConditionTrue, type Next, requeue } from '@seamark/kube'
+import {
+  addFinalizer,
+  type Context,
+  findCondition,
+  Forbidden,
+  isConditionTrue,
+  messageOf,
+  type Next,
+  requeue,
+} from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
 import { DEFAULT_POLICY_NAME } from '../../api/global-ingress-policy.ts'
 import type { GlobalIngress } from '../../api/global-ingress.ts'
 import type { ProductMetrics } from '../../metrics.ts'
 import type { Claims } from '../claims.ts'
 import { confirmDefaultPolicy, confirmPolicies } from './confirmed-facts.ts'
-import { feedBalance } from '../decide/dns-feed.ts'
+import { type Finding, warning } from '../../finding.ts'
+import { type Feed, feedBalance } from '../decide/dns-feed.ts'
 import { decideLeaves, isHostAnswered, type LeavesFacts, needsAnswers, summarizeLeaf } from '../decide/leaves.ts'
 import { resolvePolicy } from '../decide/policy.ts'
 import type { LeafSummary } from '../decide/status.ts'
@@ -38,12 +48,16 @@ export interface RootReconcilerDeps extends RootPassDeps {
   readonly dns: AuthoritativeDns | undefined
   /** How long changes of leaves are collected. */
   readonly batchMs: () => number
+  /** What this process lacks to publish hosts: a kind that is not installed or may not be read. */
+  readonly findBlocked: () => Finding | undefined
   readonly isWriting: () => boolean
   readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
 }
 
 const IDLE_RETRY = '10s'
 const UNREAD_RETRY_MS = 10_000
+/** Until a kind or a right that is missing is looked for again. */
+const BLOCKED_RETRY_MS = 5_000
 /** Between two queries of the DNS servers for a host: while a change should show, and later. */
 const VERIFY_MS = 2_000
 const LATE_VERIFY_MS = 60_000
@@ -138,16 +152,37 @@ export class RootReconciler {
       sharedClusters: (host) => sharedClusters(ownersOf(host), root.metadata, indexes, ctx),
       isLedByOther: (host) => isLedByOther(ownersOf(host), uid),
     })
-    if (options.dns) await syncFeed(feed, root, global, indexes, ctx)
+    const denied = options.dns ? await this.#feed(feed, root, global, ctx) : undefined
+    const blocked = denied?.finding ?? (options.dns ? this.#deps.findBlocked() : undefined)
+    if (blocked !== undefined) againAtMs = Math.min(againAtMs, nowMs + BLOCKED_RETRY_MS)
     // Once it was verified, a server that is silent for a moment changes nothing.
     const isAnswered = !options.dns || isHostAnswered(isVerified ? unasked : facts)
     if (isAsked && !isAnswered) againAtMs = Math.min(againAtMs, nowMs + verifyAfterMs(global, nowMs))
     const verdict = await this.#compare(pass, hosts, facts, isVerified, ctx.signal)
     againAtMs = Math.min(againAtMs, verdict?.againAtMs ?? againAtMs)
-    await reportRoot(pass, { facts, leaves: summaries, partialHosts: feed.partialHosts, isAnswered, verdict }, ctx)
+    const { partialHosts } = feed
+    await reportRoot(pass, { facts, leaves: summaries, partialHosts, isAnswered, verdict, blocked }, ctx)
+    if (denied !== undefined) throw denied.error
     if (!Number.isFinite(againAtMs)) return undefined
     // Later by the batch, so that waits of several leaves that end one after another are handled at once.
     return requeue(Math.max(1, againAtMs - nowMs + this.#deps.batchMs()))
+  }
+
+  /** A right that is missing is reported on the root before the pass fails. */
+  async #feed(
+    feed: Feed,
+    root: Immutable<Obj>,
+    global: Immutable<GlobalIngress>,
+    ctx: Context,
+  ): Promise<{ readonly finding: Finding; readonly error: Forbidden } | undefined> {
+    try {
+      await syncFeed(feed, root, global, this.#deps.indexes, ctx)
+      return undefined
+    } catch (error) {
+      if (!(error instanceof Forbidden)) throw error
+      const message = `the manager lacks a right; allow it in its ClusterRole: ${messageOf(error)}`
+      return { error, finding: warning('WatchForbidden', message) }
+    }
   }
 
   /** The answers of the servers of these hosts, as soon as there is an address that could be answered. */

@@ -1,6 +1,7 @@
 /** The last part of a root's reconcile: status of the GlobalIngress, status of the root, and Events about changes. */
 import { type Context, findCondition } from '@seamark/kube'
 import { apiVersionOf } from '@seamark/kube/object'
+import type { Finding } from '../../finding.ts'
 import { GlobalIngress } from '../../api/global-ingress.ts'
 import type { AnswerVerdict } from '../dns/answer-check.ts'
 import { silentServers } from '../decide/dns-presence.ts'
@@ -20,11 +21,13 @@ export interface RootOutcome {
   readonly isAnswered: boolean
   /** What DNS servers answer; undefined: they were not asked. */
   readonly verdict: AnswerVerdict | undefined
+  /** What the manager itself lacks to publish hosts. */
+  readonly blocked: Finding | undefined
 }
 
 export async function reportRoot(
   { kind, root, policy, claimed, plan, global }: RootPass,
-  { facts, leaves, partialHosts, isAnswered, verdict }: RootOutcome,
+  { facts, leaves, partialHosts, isAnswered, verdict, blocked }: RootOutcome,
   ctx: Context,
 ): Promise<void> {
   const { status, summary } = decideStatus({
@@ -32,12 +35,14 @@ export async function reportRoot(
     generation: global.metadata.generation ?? 0,
     policy: policy.source,
     leaves,
-    refusedHosts: [...claimed.refused, ...plan.refused.map((each) => ({ host: '', ...each }))],
+    refusedHosts: claimed.refused,
+    refusedLeaves: plan.refused,
     placement: plan.placement,
     partialHosts,
     isDnsVerified: isAnswered,
     answered: verdict?.answered ?? global.status?.answered,
     answerFault: verdict?.fault,
+    blocked,
     silentServers: isAnswered ? [] : silentServers(facts.answers ?? []),
     previous: global.status?.conditions,
     nowMs: facts.nowMs,

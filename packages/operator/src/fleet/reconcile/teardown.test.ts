@@ -1,4 +1,4 @@
-import type { Context } from '@seamark/kube'
+import { type Context, findCondition } from '@seamark/kube'
 import type { Kind, Obj } from '@seamark/kube/object'
 import { keyOf } from '@seamark/kube/object'
 import { fakeClock, memoryCluster } from '@seamark/kube/testing'
@@ -130,7 +130,12 @@ describe('the deletion of a root', () => {
     root.dns.answer = [ADDRESS]
     await root.pass()
     expect(root.left()).toEqual(['GlobalIngress', 'LeafIngress', 'HostClaim'])
-    expect(root.global()?.status).toMatchObject({ conditions: [{ type: 'DNSPublished', reason: 'WaitingForDns' }] })
+    expect(root.global()?.status).toMatchObject({
+      conditions: [
+        { type: 'DNSPublished', reason: 'WaitingForDns' },
+        { type: 'Ready', status: 'False', reason: 'RootDeleted' },
+      ],
+    })
     expect(root.global()?.status?.withdrawnAt).toBeUndefined()
     // A server that answers the leaf holds the deletion up for as long as it does.
     await root.clock.advance(HOUR_MS)
@@ -141,6 +146,14 @@ describe('the deletion of a root', () => {
     root.dns.answer = ['192.0.2.9']
     await root.pass()
     expect(root.global()?.status?.withdrawnAt).toBeDefined()
+    const leavesUntil = new Date(root.clock.now() + 2 * TTL_SECONDS * 1000).toISOString().replace('.000Z', 'Z')
+    expect(root.global()?.status?.leavesUntil).toBe(leavesUntil)
+    // What the conditions said while it served is not true any more.
+    expect(findCondition(root.global()?.status?.conditions, 'Ready')).toMatchObject({
+      status: 'False',
+      reason: 'RootDeleted',
+      message: expect.stringContaining(`its leaves stay until ${leavesUntil}`),
+    })
     await root.clock.advance(2 * TTL_SECONDS * 1000 - 1)
     await root.pass()
     expect(root.leaf()?.metadata.deletionTimestamp).toBeUndefined()

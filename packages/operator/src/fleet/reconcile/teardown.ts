@@ -7,6 +7,7 @@
  * sweep deletes its objects when the member returns.
  */
 import {
+  type Condition,
   type Context,
   findCondition,
   type Next,
@@ -109,15 +110,14 @@ export class Teardown {
     const isWithdrawn = isImmediate || global.status?.withdrawnAt !== undefined
     if (!isWithdrawn && !(await this.#isForgotten(global, about, ownersOf, ctx))) return requeue(RETRY_MS)
     const withdrawnAt = global.status?.withdrawnAt ?? timestamp(ctx.clock.now())
-    if (global.status?.withdrawnAt === undefined) {
-      ctx.event(about, 'Normal', 'RootDeleted', 'DNS records are withdrawn; leaves follow when caches have expired')
-      const stored = { apiVersion: apiVersionOf(GlobalIngress), kind: GlobalIngress.kind, ...global }
-      await ctx.status(stored, { ...(global.status as NonNullable<GlobalIngress['status']>), withdrawnAt })
-    }
     const withdrawnMs = Date.parse(withdrawnAt)
     const ttls = ttlsOf(global.spec, ref, ownersOf, indexes, ctx)
     const waitMs = global.spec.published && !isImmediate ? 2 * highestTtlSeconds(ttls, withdrawnMs) * 1000 : 0
-    const leftMs = withdrawnMs + waitMs - ctx.clock.now()
+    const untilMs = withdrawnMs + waitMs
+    if (global.status?.withdrawnAt === undefined)
+      ctx.event(about, 'Normal', 'RootDeleted', 'DNS records are withdrawn; leaves follow when caches have expired')
+    await this.#reportDeletion(global, { withdrawnAt, leavesUntil: timestamp(Math.ceil(untilMs / 1000) * 1000) }, ctx)
+    const leftMs = untilMs - ctx.clock.now()
     if (leftMs > 0) return requeue(leftMs)
     let againAtMs = Number.POSITIVE_INFINITY
     const leaves = ctx.by(indexes.leavesByRoot, key)
@@ -217,10 +217,36 @@ export class Teardown {
       { apiVersion: apiVersionOf(GlobalIngress), kind: GlobalIngress.kind, ...global },
       {
         ...(status as NonNullable<GlobalIngress['status']>),
-        conditions: setCondition(status?.conditions, condition, nowMs),
+        conditions: setCondition(
+          setCondition(status?.conditions, condition, nowMs),
+          { ...condition, type: 'Ready', status: 'False', reason: 'RootDeleted' },
+          nowMs,
+        ),
       },
     )
     return false
+  }
+
+  /** Until the last write of its conditions the root served: what they said then is not true any more. */
+  async #reportDeletion(
+    global: Immutable<GlobalIngress>,
+    times: { readonly withdrawnAt: string; readonly leavesUntil: string },
+    ctx: Context,
+  ): Promise<void> {
+    const message = `the root is being deleted: its leaves stay until ${times.leavesUntil}, because caches may have its addresses`
+    const observedGeneration = global.metadata.generation ?? 0
+    let conditions: Immutable<Condition[]> | undefined = global.status?.conditions
+    for (const type of ['DNSPublished', 'Ready'])
+      conditions = setCondition(
+        conditions,
+        { type, status: 'False', reason: 'RootDeleted', message, observedGeneration },
+        ctx.clock.now(),
+      )
+    const { answered: _, ...status } = (global.status ?? {}) as NonNullable<GlobalIngress['status']>
+    await ctx.status(
+      { apiVersion: apiVersionOf(GlobalIngress), kind: GlobalIngress.kind, ...global },
+      { ...status, ...times, conditions },
+    )
   }
 
   async #markDrained(leaf: Immutable<LeafIngress>, ctx: Context): Promise<void> {

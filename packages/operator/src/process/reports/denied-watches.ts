@@ -6,10 +6,11 @@
  * Place in the flow: beside the capabilities; the controllers that need the kind wait, and the others run. What was
  * published from a kind that became unreadable stays.
  */
-import { CustomResourceDefinition, type Informer, type Manager } from '@seamark/kube'
-import type { Kind, Obj } from '@seamark/kube/object'
+import type { Informer, Manager } from '@seamark/kube'
+import type { Obj } from '@seamark/kube/object'
 import type { Reason } from '../../reasons.ts'
 import { CONFIGURATION_OBJECT } from '../switches.ts'
+import { isDenied, resourceOf } from './kind-faults.ts'
 
 /** Events are kept for one hour by default. */
 const REPEAT = '30m'
@@ -40,13 +41,4 @@ export function reportDeniedWatches(manager: Manager, namespace: string): void {
       const note = `${resource} cannot be listed and watched; what was published from them stays. Allow list and watch of ${resource} in the ClusterRole of the manager: ${message}`
       context.event(about, 'Warning', CODE, note, 'Watch')
     })
-}
-
-/** Definitions are watched only to detect early that a kind is served; without the right they are polled. */
-function isDenied({ kind, failure }: Informer<Obj>): boolean {
-  return failure?.reason === 'denied' && kind !== CustomResourceDefinition
-}
-
-function resourceOf({ plural, group }: Kind): string {
-  return group === '' ? plural : `${plural}.${group}`
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import { isHeldDnsChange } from '../triggers.ts'
-import { conditionStatus, findHeldDns } from './report.ts'
+import { HeldRecords } from '../../safety/held-records.ts'
+import { awaitsRecords, conditionStatus, findHeldDns } from './report.ts'
 
 const endpoint = (status: 'True' | 'False'): DNSEndpoint => ({
   metadata: { namespace: 'ns', name: 'web', generation: 1 },
@@ -31,6 +32,38 @@ describe('the condition Published of a source', () => {
           'every object this source requests is in place; DNS is held: RetargetBreakerOpen: www.example.com. A: too many names; to let it pass: seamark approve 0123456789ab',
       },
     ])
+  })
+
+  it('is false where the records have no zone, as records of this process says, also without conditions of DNSEndpoints', () => {
+    const records = new HeldRecords()
+    const object = { metadata: { namespace: 'ns', name: 'web', uid: 'u' }, spec: { endpoints: [] } }
+    const heard: string[] = []
+    records.subscribe(({ metadata }) => heard.push(metadata.name ?? ''))
+    records.note(object, { reason: 'NoMatchingZone', message: 'www.example.org. A: no zone' })
+    expect(conditionStatus(source, [], 0, findHeldDns([{ object }], records))?.conditions).toMatchObject([
+      {
+        status: 'False',
+        reason: 'NoMatchingZone',
+        message: 'DNS is held: NoMatchingZone: www.example.org. A: no zone',
+      },
+    ])
+    records.note(object, undefined)
+    expect(findHeldDns([{ object }], records)).toBeUndefined()
+    expect(heard).toEqual(['web', 'web'])
+    // Names outside of our zones may be somebody else's.
+    const own = new HeldRecords(['NoMatchingZone'])
+    own.note(object, { reason: 'NoMatchingZone', message: 'no zone' })
+    expect(own.of(object)).toBeUndefined()
+  })
+
+  it('stays after a restart until records has read its zones', () => {
+    const records = new HeldRecords()
+    const conditions = [{ type: 'seamark.io/Published', status: 'False', reason: 'NoMatchingZone' }]
+    const unserved = { ...source, status: { conditions } }
+    expect(awaitsRecords(unserved, records)).toBe(true)
+    expect(awaitsRecords(source, records)).toBe(false)
+    records.setKnown()
+    expect(awaitsRecords(unserved, records)).toBe(false)
   })
 
   it('does not mention DNS when the records are served', () => {

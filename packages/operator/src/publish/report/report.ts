@@ -11,6 +11,7 @@ import type { Immutable, Obj } from '@seamark/kube/object'
 import { type DNSEndpoint, SERVED_CONDITION } from '../../api/dns-endpoint.ts'
 import type { HTTPProxy } from '@seamark/kube/contour'
 import type { Finding } from '../../finding.ts'
+import type { HeldRecords } from '../../safety/held-records.ts'
 import { CONDITION_TYPE } from '../watches.ts'
 
 export interface FindingHistory {
@@ -38,14 +39,34 @@ export function createFindingHistory(reportsInitialFindings: boolean): FindingHi
   }
 }
 
-/** The report of the records capability about the DNSEndpoints of a source, when it holds one of their records. */
-export function findHeldDns(children: readonly { readonly object: Immutable<Obj> }[]): string | undefined {
+/** What records holds of a source. */
+export interface HeldDns {
+  readonly reason: string
+  readonly message: string
+  /** No zone contains the name: no client gets an answer, and waiting does not help. */
+  readonly isNowhere: boolean
+}
+
+/** Of the DNSEndpoints of a source: as records of this process says, else the condition that another process wrote. */
+export function findHeldDns(
+  children: readonly { readonly object: Immutable<Obj> }[],
+  records?: Pick<HeldRecords, 'of'>,
+): HeldDns | undefined {
   for (const { object } of children) {
+    const held = records?.of(object)
+    if (held !== undefined) return { ...held, isNowhere: held.reason === 'NoMatchingZone' }
     const conditions = (object as Immutable<DNSEndpoint>).status?.conditions ?? []
     const served = conditions.find(({ type }) => type === SERVED_CONDITION)
-    if (served?.status === 'False') return `DNS is held: ${served.reason}: ${served.message ?? ''}`
+    if (served?.status === 'False') return { reason: served.reason, message: served.message ?? '', isNowhere: false }
   }
   return undefined
+}
+
+/** Whether the condition is about records of which nothing is known yet: what it says stays until they are. */
+export function awaitsRecords(object: Immutable<Obj>, records: HeldRecords | undefined): boolean {
+  if (records === undefined || records.isKnown) return false
+  const conditions = (object as Immutable<HTTPProxy>).status?.conditions ?? []
+  return conditions.find(({ type }) => type === CONDITION_TYPE)?.reason === 'NoMatchingZone'
 }
 
 /** The status to apply, or undefined when the condition is up to date. */
@@ -53,21 +74,25 @@ export function conditionStatus(
   object: Immutable<Obj>,
   findings: readonly Finding[],
   nowMs: number,
-  heldDns?: string,
+  heldDns?: HeldDns,
 ): { conditions: Condition[] } | undefined {
   const { status, metadata } = object as Immutable<HTTPProxy>
   const current = (status?.conditions ?? []) as Immutable<Condition[]>
   const fault =
     findings.find((finding) => finding.severity === 'Warning') ??
     findings.find((finding) => finding.reason === 'Excluded')
+  const held = heldDns === undefined ? '' : `DNS is held: ${heldDns.reason}: ${heldDns.message}`
+  const unserved = heldDns?.isNowhere === true ? { reason: heldDns.reason, message: held } : undefined
   const next = setCondition(
     current,
     {
       type: CONDITION_TYPE,
-      status: fault === undefined ? 'True' : 'False',
-      reason: fault?.reason ?? 'Published',
+      status: fault === undefined && unserved === undefined ? 'True' : 'False',
+      reason: fault?.reason ?? unserved?.reason ?? 'Published',
       message:
-        fault?.message ?? `every object this source requests is in place${heldDns === undefined ? '' : `; ${heldDns}`}`,
+        fault?.message ??
+        unserved?.message ??
+        `every object this source requests is in place${held === '' ? '' : `; ${held}`}`,
       observedGeneration: metadata.generation ?? 0,
     },
     nowMs,

@@ -7,6 +7,7 @@ import type { Immutable } from '@seamark/kube/object'
 import { SERVED_CONDITION } from '../../api/dns-endpoint.ts'
 import { heldMessage } from '../plan/held-set.ts'
 import { REASONS } from '../../reasons.ts'
+import type { HeldRecord } from '../../safety/held-records.ts'
 import type { Held } from './held-changes.ts'
 import type { Endpoint } from './sources/source-index.ts'
 
@@ -39,7 +40,16 @@ function conditionOf(held: readonly Held[], generation: number | undefined): Omi
   const observed = generation === undefined ? {} : { observedGeneration: generation }
   if (first === undefined)
     return { type: SERVED_CONDITION, status: 'True', reason: 'Published', message: REASONS.Published, ...observed }
+  return { type: SERVED_CONDITION, status: 'False', reason: first.code, message: heldSummary(first, held), ...observed }
+}
+
+function heldSummary(first: Held, held: readonly Held[]): string {
   const more = held.length > 1 ? ` (and ${held.length - 1} more)` : ''
-  const message = `${first.name} ${first.type}: ${REASONS[first.code]}: ${heldMessage(first)}${more}`
-  return { type: SERVED_CONDITION, status: 'False', reason: first.code, message, ...observed }
+  return `${first.name} ${first.type}: ${REASONS[first.code]}: ${heldMessage(first)}${more}`
+}
+
+/** The same for the source of the DNSEndpoint; undefined: nothing is held. */
+export function heldRecordOf(held: readonly Held[]): HeldRecord | undefined {
+  const [first] = held
+  return first === undefined ? undefined : { reason: first.code, message: heldSummary(first, held) }
 }

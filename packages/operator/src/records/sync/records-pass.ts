@@ -11,12 +11,14 @@ import { keyOf } from '@seamark/kube/object'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import type { Reason } from '../../reasons.ts'
 import { createDriftSweep } from './drift-sweep.ts'
-import { requestedBy } from './sources/dns-endpoint-source.ts'
+import { requestedBy, sourceOf } from './sources/dns-endpoint-source.ts'
 import type { SyncReports } from './events.ts'
+import { heldRecordOf } from './endpoint-status.ts'
 import { writeStatuses } from './endpoint-status-writes.ts'
 import type { Engine, Planned, Unread } from '../engine.ts'
 import { ProviderError } from '../../rrset/error.ts'
 import type { Approvals } from '../../safety/annotated-approvals.ts'
+import type { HeldRecords } from '../../safety/held-records.ts'
 import { DEFAULT_MASS_LIMITS, type MassLimits } from '../../safety/mass-limits.ts'
 import { Releases } from '../state/releases.ts'
 import { breakerChanges } from './breaker-change.ts'
@@ -64,6 +66,8 @@ export interface RecordsPassOptions {
   readonly clock: Clock
   readonly observer?: SyncObserver
   readonly isWriting: boolean
+  /** For the reports of publish. */
+  readonly heldRecords?: HeldRecords
   /** Names of one pass. @default PASS_NAMES */
   readonly passNames?: number
 }
@@ -119,6 +123,7 @@ export class RecordsPass {
 
   /** Updates the index; returns the names that the object requests, or requested before. */
   noteSource(object: Endpoint, isGone: boolean): ReadonlySet<string> {
+    if (isGone) this.#options.heldRecords?.forget(object)
     return this.#index.note(object, isGone)
   }
 
@@ -159,6 +164,7 @@ export class RecordsPass {
         waiting,
         tools,
       )
+    if (names === 'all') this.#options.heldRecords?.setKnown()
     const isOpen = outcomes.some((outcome) => outcome === undefined || failuresOf(outcome).length > 0)
     const approved = await this.#takeApprovals(tools)
     const review = new Set([...namesToReview(before, this.#held.all()), ...approved])
@@ -401,10 +407,18 @@ export class RecordsPass {
     const { log, killSwitch } = this.#options
     const { client, signal, hasConditions } = tools
     const incomplete = new Set(this.#index.objects(waiting))
-    await writeStatuses(
-      of.filter((object) => !incomplete.has(object)),
-      { client, signal, hasConditions, held: this.#held, killSwitch, clock: this.#clock, log },
-    )
+    const complete = of.filter((object) => !incomplete.has(object))
+    for (const object of complete)
+      this.#options.heldRecords?.note(object, heldRecordOf(this.#held.of(sourceOf(object).uid)))
+    await writeStatuses(complete, {
+      client,
+      signal,
+      hasConditions,
+      held: this.#held,
+      killSwitch,
+      clock: this.#clock,
+      log,
+    })
   }
 }
 

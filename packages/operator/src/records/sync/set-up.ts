@@ -11,6 +11,7 @@ import { type KillSwitch, pausedUnless } from '../../process/kill-switch.ts'
 import { openEngine } from '../open-engine.ts'
 import { isInvalid } from '../../rrset/rrset.ts'
 import type { Approvals } from '../../safety/annotated-approvals.ts'
+import type { HeldRecords } from '../../safety/held-records.ts'
 import type { MassLimits } from '../../safety/mass-limits.ts'
 import type { RecordsStores } from '../stores/stores.ts'
 import type { Grants } from '@seamark/dialects'
@@ -41,6 +42,8 @@ export interface RecordsSetUp {
   readonly endpointScope: { readonly namespace?: string }
   /** For instance the embedded server of this process. */
   readonly providers?: readonly Provider[]
+  /** For the reports of publish. */
+  readonly heldRecords?: HeldRecords
   /** Settles once it is known whether anything may be written. */
   readonly untilMayWrite?: SyncOptions['untilMayWrite']
 }
@@ -66,6 +69,7 @@ export function setUpRecords(manager: Manager, setUp: RecordsSetUp): void {
     rules: tenantRules(config, setUp.grants ?? [], namespace),
     observer: metrics,
     isWriting: mode === 'enforce',
+    ...(setUp.heldRecords !== undefined && { heldRecords: setUp.heldRecords }),
     ...(scope !== '' && { namespace: scope }),
     ...(setUp.untilMayWrite !== undefined && { untilMayWrite: setUp.untilMayWrite }),
     reports(context) {
