@@ -29,12 +29,13 @@ export class FleetWorld implements AsyncDisposable {
     this.#members = members
   }
 
-  static async start(start: StartServer): Promise<FleetWorld> {
+  /** `isServing: false`: the members have no ingress controller. */
+  static async start(start: StartServer, { isServing = true } = {}): Promise<FleetWorld> {
     const [hub, ...servers] = await Promise.all([start([]), ...Object.keys(MEMBERS).map(async () => start([]))])
     if (hub === undefined) throw new Error('no hub')
     const members = await Promise.all(
       Object.entries(MEMBERS).map(async ([name, address], index) =>
-        Member.start(name, address, servers[index] as Server),
+        Member.start(name, isServing ? address : undefined, servers[index] as Server),
       ),
     )
     return new FleetWorld(hub, members)
@@ -96,31 +97,28 @@ export class FleetWorld implements AsyncDisposable {
   }
 }
 
+interface IngressController {
+  readonly listener: TcpServer
+  readonly stopping: AbortController
+  readonly done: Promise<void>
+}
+
 class Member {
   readonly name: string
   readonly #server: Server
-  readonly #listener: TcpServer
-  readonly #admitting: AbortController
-  readonly #done: Promise<void>
+  readonly #controller: IngressController | undefined
 
-  private constructor(
-    name: string,
-    server: Server,
-    listener: TcpServer,
-    admitting: AbortController,
-    done: Promise<void>,
-  ) {
+  private constructor(name: string, server: Server, controller?: IngressController) {
     this.name = name
     this.#server = server
-    this.#listener = listener
-    this.#admitting = admitting
-    this.#done = done
+    this.#controller = controller
   }
 
-  static async start(name: string, address: string, server: Server): Promise<Member> {
+  static async start(name: string, address: string | undefined, server: Server): Promise<Member> {
     const { client } = server
     await client.create(Namespace, { metadata: { name: 'shop' } })
     await client.create(Service, { metadata: { namespace: 'shop', name: 'web' }, spec: { ports: [{ port: HTTP }] } })
+    if (address === undefined) return new Member(name, server)
     const listener = createServer((socket) => socket.on('error', () => undefined).end())
     await new Promise<void>((resolve, reject) => listener.once('error', reject).listen(HTTP, address, resolve))
     const stopping = new AbortController()
@@ -134,7 +132,7 @@ class Member {
         .catch(() => undefined)
     })
     const done = follow(cluster, stopping.signal)
-    return new Member(name, server, listener, stopping, done)
+    return new Member(name, server, { listener, stopping, done })
   }
 
   get client(): Server['client'] {
@@ -146,9 +144,9 @@ class Member {
   }
 
   async stop(): Promise<void> {
-    this.#admitting.abort()
-    await this.#done
-    this.#listener.close()
+    this.#controller?.stopping.abort()
+    await this.#controller?.done
+    this.#controller?.listener.close()
     await this.#server.stop()
   }
 }
