@@ -101,6 +101,11 @@ export const VERBS: readonly Verb[] = [
     load: async () => import('./commands/gateway/gateway.ts'),
   },
   {
+    name: 'hub',
+    summary: 'prepare the hub of a fleet: namespace, CRDs, rights, and the configuration of its manager',
+    load: async () => import('./commands/fleet/hub.ts'),
+  },
+  {
     name: 'plan',
     summary: 'print what would be written to DNS, what is held, and why',
     load: async () => import('./commands/records/plan.ts'),

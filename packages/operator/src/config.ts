@@ -28,6 +28,14 @@ export const CONFIG_API_VERSION = 'config.seamark.io/v1alpha1'
 const Sections = z.strictObject({
   apiVersion: z.literal(CONFIG_API_VERSION).default(CONFIG_API_VERSION),
   kind: z.literal('ManagerConfiguration').default('ManagerConfiguration'),
+  namespace: z
+    .string()
+    .max(63)
+    .regex(/^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$/, { error: 'is no name of a namespace' })
+    .default('')
+    .describe(
+      'namespace of the manager, with its Lease, its state and the Secrets of registered clusters; empty: that of the pod',
+    ),
   /** The annotation seamark.io/pause does the same to a running manager. */
   pause: z
     .boolean()

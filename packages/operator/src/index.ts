@@ -10,7 +10,7 @@ export * from './api/dns-provider.ts'
 export * from './api/v1/dns-load-balancer.ts'
 export * from './api/v1/dns-load-balancer-endpoint.ts'
 export * from './api/v1/dns-provider.ts'
-export { installCrds } from './api/crds/install-crds.ts'
+export { type CrdAction, installCrds } from './api/crds/install-crds.ts'
 export * from './api/domain-verification.ts'
 export * from './api/crds/fleet-crds.ts'
 export * from './api/global-ingress.ts'
@@ -30,7 +30,7 @@ export { gateWrites, WriteRefused } from './process/write-gate.ts'
 export * from './config.ts'
 export { leaseTimes, type LeaseTimes } from './duration.ts'
 export { FleetConfig, type FleetOptions } from './fleet/config.ts'
-export { MEMBER_RIGHTS } from './fleet/members/member-access.ts'
+export { MEMBER_ROLE, type Right, WILDCARD_ROLE } from './fleet/members/member-access.ts'
 export {
   fleetHops,
   type HostTrace,

@@ -1,12 +1,10 @@
-/** What docs/apiserver.md shows is run as it is written. */
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+/** The programs in docs/apiserver.md run; its commands are run by test/integration/docs. */
+import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { findProgram, needs } from '@seamark/kit'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 const root = join(import.meta.dirname, '../../..')
@@ -31,24 +29,5 @@ describe('docs/apiserver.md', () => {
     const tsx = join(root, 'node_modules/tsx/dist/esm/index.mjs')
     const { stderr } = await run(process.execPath, ['--conditions=source', `--import=${tsx}`, file], { cwd: folder })
     expect(stderr).not.toContain('Error')
-  })
-
-  it.skipIf(!needs('kubectl'))('the commands of the shell work', async () => {
-    const [start = '', use = ''] = blocks('sh')
-    const [, ...flags] = start.trim().split(' ')
-    const server = spawn(join(root, 'bin/seamark'), flags, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
-    const ended = once(server, 'exit') as Promise<[number | null]>
-    try {
-      const [ready] = await Promise.race([once(server.stdout.setEncoding('utf8'), 'data'), ended])
-      expect(ready).toMatch(/^ready https:\/\/127\.0\.0\.1:\d+\n$/)
-      const kubectl = `kubectl() { "${findProgram('kubectl')}" "$@"; }`
-      const { stdout } = await run('/bin/sh', ['-euc', `${kubectl}\n${use}`], { cwd: folder, env: { HOME: folder } })
-      expect(stdout).toMatch(
-        /^namespace\/demo created\nconfigmap\/greeting created\nNAME +DATA +AGE\ngreeting +1 +\d+s\n/,
-      )
-    } finally {
-      server.kill('SIGTERM')
-      expect((await ended)[0]).toBe(0)
-    }
   })
 })

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Ingress, Secret } from '@seamark/kube'
-import { Cluster, DNSLoadBalancerEndpoint, GlobalIngressPolicy, MEMBER_RIGHTS } from '@seamark/operator'
+import { Cluster, DNSLoadBalancerEndpoint, GlobalIngressPolicy, MEMBER_ROLE } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { applyExample, readExample } from '../examples/manifests.ts'
@@ -174,7 +174,7 @@ describe('the commands of the fleet', () => {
     const granted = rules.flatMap(({ apiGroups, resources, verbs }) =>
       resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}.${apiGroups[0]}`)),
     )
-    const needed = MEMBER_RIGHTS.flatMap(({ group, resource, verbs }) =>
+    const needed = MEMBER_ROLE.flatMap(({ group, resource, verbs }) =>
       verbs.map((verb) => `${verb} ${resource}.${group}`),
     )
     expect(granted.sort()).toEqual(needed.sort())

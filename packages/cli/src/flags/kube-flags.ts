@@ -1,5 +1,5 @@
 /** kubectl's flags for the cluster to talk to, the same on every command. */
-import { type Cluster, connect, type ConnectOptions, loadConfig } from '@seamark/kube'
+import { type Cluster, type ClusterConfig, connect, type ConnectOptions, loadConfig } from '@seamark/kube'
 import type { Command } from 'commander'
 import type { Io } from '../command.ts'
 
@@ -15,15 +15,22 @@ export function addKubeFlags(command: Command): Command {
 }
 
 export async function openCluster(io: Io, flags: KubeFlags, options: ConnectOptions = {}): Promise<Cluster> {
-  const config = await loadConfig({
+  return connect(await readKubeConfig(io, flags), options)
+}
+
+/** Which API server the flags and the environment name. */
+export async function readKubeConfig(io: Io, flags: KubeFlags): Promise<ClusterConfig> {
+  return loadConfig({
     env: io.env,
     ...(flags.kubeconfig !== undefined && { path: flags.kubeconfig }),
     ...(flags.context !== undefined && { context: flags.context }),
   })
-  return connect(config, options)
 }
 
-/** The namespace of the manager itself: a flag, the pod's own namespace, else undefined. */
+/** The namespace of the manager, for commands that a person types; a manager has no such default. */
+export const DEFAULT_NAMESPACE = 'seamark'
+
+/** The namespace of the manager itself: a flag or setting, the pod's own namespace, else undefined. */
 export async function ownNamespace(io: Io, given: string | undefined): Promise<string | undefined> {
   if (given !== undefined && given !== '') return given
   if (io.env['POD_NAMESPACE'] !== undefined && io.env['POD_NAMESPACE'] !== '') return io.env['POD_NAMESPACE']

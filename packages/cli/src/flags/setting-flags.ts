@@ -32,6 +32,8 @@ const MAX_PLACEHOLDER_LENGTH = 24
 export function addSettingFlags(command: Command, { isListed = true } = {}): void {
   for (const setting of listSettings()) {
     const { flag, path, shape } = setting
+    // `-n, --namespace`, which the command has described already.
+    if (command.options.some(({ long }) => long === `--${flag}`)) continue
     const option = command
       .createOption(`--${flag} ${placeholder(setting)}`, describe(setting))
       .helpGroup(GROUPS[path.split('.')[0] ?? ''] ?? 'Settings of the manager:')

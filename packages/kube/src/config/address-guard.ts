@@ -66,7 +66,9 @@ export function addressGuard(options: GuardOptions = {}): AddressGuard {
     for (const candidate of [address, ...embeddedIPv4(address)]) {
       const family = isIPv6(candidate) ? 'ipv6' : 'ipv4'
       const hit = ranges.find(({ list }) => list.check(candidate, family))
-      if (hit !== undefined) return `${address} is in the refused range ${hit.range} (${hit.name})`
+      if (hit === undefined) continue
+      const help = hit.name === 'loopback' ? '; allowLoopback lets it be used' : ''
+      return `${address} is in the refused range ${hit.range} (${hit.name})${help}`
     }
     return undefined
   }

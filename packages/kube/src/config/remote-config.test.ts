@@ -292,6 +292,8 @@ describe('a kubeconfig out of a Secret', () => {
   it('may use a loopback address only when that is allowed', () => {
     const text = textOf(good({ server: 'https://127.0.0.1:6443' }))
     expect(() => parseRemoteConfig(text)).toThrow(ConfigError)
+    for (const server of ['https://127.0.0.1:6443', 'https://localhost:6443'])
+      expect(() => parseRemoteConfig(textOf(good({ server })))).toThrow('allowLoopback lets it be used')
     expect(parseRemoteConfig(text, { allowLoopback: true }).server).toBe('https://127.0.0.1:6443')
     expect(() => parseRemoteConfig(textOf(good()), { deny: ['10.0.0.0/8'] })).toThrow('denied by configuration')
   })

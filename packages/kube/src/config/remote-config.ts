@@ -106,7 +106,10 @@ function readServer(cluster: Fields, where: string, guard: AddressGuard, allowLo
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const bare = host.replace(/\.+$/, '')
   if (!allowLoopback && (bare === 'localhost' || bare.endsWith('.localhost'))) {
-    throw new ConfigError('BAD_ADDRESS', `kubeconfig: server of ${where} is this machine itself`)
+    throw new ConfigError(
+      'BAD_ADDRESS',
+      `kubeconfig: server of ${where} is this machine itself; allowLoopback lets it be used`,
+    )
   }
   const refusal = isIP(bare) === 0 ? undefined : guard(bare)
   if (refusal !== undefined) throw new ConfigError('BAD_ADDRESS', `kubeconfig: server of ${where}: ${refusal}`)

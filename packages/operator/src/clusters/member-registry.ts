@@ -9,6 +9,7 @@
 import {
   type Cluster,
   type ClusterConfig,
+  ConfigError,
   type Context,
   type Manager,
   messageOf,
@@ -133,13 +134,15 @@ class Members implements MemberRegistry {
   }
 
   /** Whoever may write Secrets chooses this text: only plain credentials are taken from it. */
-  #parse({ kubeconfig }: Registration): ClusterConfig | string {
-    if (kubeconfig === undefined) return 'it has no key kubeconfig'
+  #parse({ kubeconfig, cluster }: Registration): ClusterConfig | string {
+    const help = `; seamark cluster token ${cluster} writes one that is taken`
+    if (kubeconfig === undefined) return `it has no key kubeconfig${help}`
     const { allowLoopback, denyAddresses } = this.#options
     try {
       return parseRemoteConfig(kubeconfig, { allowLoopback, deny: denyAddresses() })
     } catch (error) {
-      return messageOf(error)
+      const isAddress = error instanceof ConfigError && error.code === 'BAD_ADDRESS'
+      return `${messageOf(error)}${isAddress ? '' : help}`
     }
   }
 }

@@ -43,7 +43,7 @@ import {
 } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
-import { addKubeFlags, type KubeFlags, openCluster } from '../../flags/kube-flags.ts'
+import { addKubeFlags, DEFAULT_NAMESPACE, type KubeFlags, openCluster } from '../../flags/kube-flags.ts'
 import { addOutputFlag, printValue } from '../../output-form.ts'
 import { parseQuestion, printTrace, traceInCluster } from './request-hop.ts'
 import { addSettingFlags, readConfig } from '../../flags/setting-flags.ts'
@@ -64,7 +64,10 @@ export function build(io: Io): Command {
     .option('-X, --request <method>', 'method of the request', 'GET')
     .option('--config <file>', 'ManagerConfiguration file of the manager [SEAMARK_CONFIG]')
     .option('--server <address[:port]>', 'DNS server to ask')
-    .option('-n, --namespace <name>', 'namespace of the manager, where its switches and guard state are', 'seamark')
+    .option(
+      '-n, --namespace <name>',
+      `namespace of the manager, where its switches and guard state are; else that of the configuration, else ${DEFAULT_NAMESPACE}`,
+    )
   addOutputFlag(command, ['text', 'wide', 'json', 'yaml'], 'text')
   addSettingFlags(command, { isListed: false })
   return command.action(async (argument: string, flags: Flags & Record<string, unknown>) => {
@@ -78,7 +81,7 @@ export function build(io: Io): Command {
       const answer =
         server === undefined ? undefined : async (name: string, signal: AbortSignal) => ask(server, name, signal)
       const hasProviders = recordsInUse(config).providers.length > 0 || config.dns.listen.length > 0
-      const plan = planReader(io, cluster, config, flags.namespace ?? 'seamark')
+      const plan = planReader(io, cluster, config, config.namespace || DEFAULT_NAMESPACE)
       const facts = await gatherFacts(
         host,
         {
@@ -88,7 +91,7 @@ export function build(io: Io): Command {
           ...(hasProviders && { plan }),
           ...(answer !== undefined && { answer }),
           manager: async (signal) => ({
-            isPaused: config.pause || (await readPause(cluster, flags.namespace ?? 'seamark', signal)),
+            isPaused: config.pause || (await readPause(cluster, config.namespace || DEFAULT_NAMESPACE, signal)),
             mode: config.mode,
           }),
         },

@@ -11,48 +11,27 @@ import {
   configFromText,
   connect,
   findCondition,
-  kind,
-  Namespace,
-  type Obj,
   Secret,
   poll,
   systemClock,
 } from '@seamark/kube'
-import { Cluster, isClusterName, MEMBER_RIGHTS } from '@seamark/operator'
+import { Cluster, fleetCrds, isClusterName, MEMBER_ROLE, WILDCARD_ROLE } from '@seamark/operator'
 import { Command } from 'commander'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { CommandError, EXIT, type Io } from '../../command.ts'
-import { addKubeFlags, type KubeFlags, openCluster } from '../../flags/kube-flags.ts'
+import { addKubeFlags, DEFAULT_NAMESPACE, type KubeFlags, openCluster } from '../../flags/kube-flags.ts'
+import { applyAccount, CLI_FIELD_MANAGER, ensureNamespace, grantEverywhere, type Rule, ruleOf } from './account.ts'
 import { findCluster, showDrain } from './drain.ts'
+import { installServed } from './hub-crds.ts'
+import { isLoopbackServer } from './loopback.ts'
 import { parseYaml, readText } from '../../manifest-files.ts'
 import { addOutputFlag, printTable, printValue } from '../../output-form.ts'
 
-const ServiceAccount = kind<Obj>({
-  group: '',
-  version: 'v1',
-  kind: 'ServiceAccount',
-  plural: 'serviceaccounts',
-  namespaced: true,
-})
-const ClusterRole = kind<Obj & { rules?: unknown[] }>({
-  group: 'rbac.authorization.k8s.io',
-  version: 'v1',
-  kind: 'ClusterRole',
-  plural: 'clusterroles',
-  namespaced: false,
-})
-const ClusterRoleBinding = kind<Obj & { roleRef?: unknown; subjects?: unknown[] }>({
-  group: 'rbac.authorization.k8s.io',
-  version: 'v1',
-  kind: 'ClusterRoleBinding',
-  plural: 'clusterrolebindings',
-  namespaced: false,
-})
-
-const ACCOUNT = 'seamark-fleet'
-const ACCOUNT_NAMESPACE = 'seamark-system'
+/** Of the manager on each member. */
+const ACCOUNT = { namespace: 'seamark-system', name: 'seamark-fleet' } as const
+const WILDCARD_ROLE_NAME = 'seamark-wildcard'
 const POLL_MS = 500
 
 interface MemberFlags extends KubeFlags {
@@ -61,6 +40,8 @@ interface MemberFlags extends KubeFlags {
   memberKubeconfig?: string
   tokenHours: string
   createNamespaces?: boolean
+  label?: Readonly<Record<string, string>>
+  wildcard?: boolean
 }
 
 interface RemoveFlags extends KubeFlags {
@@ -72,8 +53,7 @@ interface RemoveFlags extends KubeFlags {
 export function build(io: Io): Command {
   const command = new Command().description('member clusters of the fleet')
   const member = (subcommand: Command): Command =>
-    addKubeFlags(subcommand)
-      .option('-n, --namespace <name>', 'namespace of the manager on the hub', 'seamark')
+    addNamespaceFlag(addKubeFlags(subcommand))
       .option('--member-kubeconfig <file>', 'kubeconfig that has the context of the member; else the one of the hub')
       .option('--token-hours <hours>', 'life of the token', '8760')
   member(
@@ -82,19 +62,23 @@ export function build(io: Io): Command {
     .argument('<context>', 'context of the member in the kubeconfig')
     .option('--name <name>', 'name of the Cluster; else that of the context')
     .option('--create-namespaces', 'create missing namespaces on the member')
+    .option('--label <key=value>', 'label of the Cluster, for placement; may be repeated', readLabels)
+    .option('--wildcard', 'also the right to read its nodes, for the wildcard of the cluster')
+    .addHelpText('after', '\nExample:\n  seamark cluster add eu1 --label region=eu --label tier=prod')
     .action(async (context: string, flags: MemberFlags) =>
       withHub(io, flags, async (hub) => add(io, hub, context, flags)),
     )
   addOutputFlag(
-    addKubeFlags(command.command('list').description('clusters and their states')),
+    addNamespaceFlag(addKubeFlags(command.command('list').description('clusters and their states'))),
     ['text', 'json', 'yaml'],
     'text',
   ).action(async (flags: KubeFlags & { output: 'text' | 'json' | 'yaml' }) =>
     withHub(io, flags, async (hub) => list(io, hub.client, flags.output)),
   )
-  addKubeFlags(command.command('remove').description('drain a cluster, then remove it from the fleet'))
+  addNamespaceFlag(
+    addKubeFlags(command.command('remove').description('drain a cluster, then remove it from the fleet')),
+  )
     .argument('<name>')
-    .option('-n, --namespace <name>', 'namespace of the manager on the hub', 'seamark')
     .option('--force', 'do not drain: leaves stay on the member until they are deleted by hand')
     .option('--timeout <seconds>', 'how long to wait for the drain', '900')
     .action(async (name: string, flags: RemoveFlags) =>
@@ -108,6 +92,24 @@ export function build(io: Io): Command {
     )
   return command
 }
+
+function addNamespaceFlag(command: Command): Command {
+  return command.option('-n, --namespace <name>', 'namespace of the manager on the hub', DEFAULT_NAMESPACE)
+}
+
+/** `KEY=VALUE`, or several with commas; the last one of a key counts. */
+function readLabels(text: string, before: MemberFlags['label'] = {}): Record<string, string> {
+  const labels = text.split(',').map((pair): [string, string] => {
+    const [, key = '', value = ''] = /^([^=]*)=(.*)$/.exec(pair) ?? []
+    if (!LABEL_KEY.test(key) || !LABEL_VALUE.test(value))
+      throw new CommandError(`--label ${pair} is no label KEY=VALUE such as region=eu`, EXIT.usage)
+    return [key, value]
+  })
+  return { ...before, ...Object.fromEntries(labels) }
+}
+
+const LABEL_VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/
+const LABEL_KEY = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
 
 async function withHub(io: Io, flags: KubeFlags, run: (hub: Connection) => Promise<void>): Promise<void> {
   const hub = await openCluster(io, flags)
@@ -125,31 +127,54 @@ async function add(io: Io, hub: Connection, context: string, flags: MemberFlags)
       `${name} is no cluster name: a DNS label of at most 40 characters; give one with --name`,
       EXIT.usage,
     )
-  const kubeconfig = await prepareMember(io, context, flags)
+  const say = (line: string): void => void io.stdout.write(`${line}\n`)
+  const { kubeconfig, server } = await prepareMember(io, context, flags)
+  await prepareHub(io, hub.client, flags.namespace, say)
   await writeSecret(hub.client, name, flags.namespace, kubeconfig)
   await hub.client.apply(
     Cluster,
     {
-      metadata: { name },
+      metadata: { name, ...(flags.label !== undefined && { labels: { ...flags.label } }) },
       spec: {
         kubeconfigSecretRef: { name: secretName(name) },
         ...(flags.createNamespaces === true && { namespacePolicy: 'Create' }),
       },
     } as Cluster,
-    { fieldManager: 'seamark-cli' },
+    CLI_FIELD_MANAGER,
   )
-  io.stdout.write(`cluster ${name} is registered; seamark cluster list shows when it is ready\n`)
+  if (isLoopbackServer(server))
+    say(
+      `its API server ${server} is on this machine: the manager takes it with allowLoopback: true in its configuration`,
+    )
+  if (flags.wildcard === true)
+    say(
+      'its nodes may be read; the manager publishes them with wildcard.enabled and wildcard.zone in its configuration',
+    )
+  say(`cluster ${name} is registered; seamark cluster list shows when it is ready`)
+}
+
+/** What a registration needs on a hub that `seamark hub init` has not seen. */
+async function prepareHub(io: Io, client: Client, namespace: string, say: (line: string) => void): Promise<void> {
+  if (await ensureNamespace(client, namespace)) say(`namespace ${namespace} is created`)
+  const ours = fleetCrds().filter(({ spec }) => spec.names.kind === Cluster.kind)
+  for (const { name, action } of await installServed(client, ours, io.signal)) say(`CRD ${name} is ${action}d`)
 }
 
 async function renew(io: Io, hub: Connection, context: string, flags: MemberFlags): Promise<void> {
   const name = flags.name ?? context
-  await findCluster(hub.client, name)
-  await writeSecret(hub.client, name, flags.namespace, await prepareMember(io, context, flags))
+  const found = await findCluster(hub.client, name)
+  const createNamespaces = found.spec.namespacePolicy === 'Create'
+  const { kubeconfig } = await prepareMember(io, context, { ...flags, createNamespaces })
+  await writeSecret(hub.client, name, flags.namespace, kubeconfig)
   io.stdout.write(`cluster ${name} has a new token\n`)
 }
 
 /** The account and its role on the member; returns a kubeconfig with a token of it. */
-async function prepareMember(io: Io, context: string, flags: MemberFlags): Promise<string> {
+async function prepareMember(
+  io: Io,
+  context: string,
+  flags: MemberFlags,
+): Promise<{ readonly kubeconfig: string; readonly server: string }> {
   const hours = Number(flags.tokenHours)
   if (!Number.isInteger(hours) || hours < 1)
     throw new CommandError(`--token-hours ${flags.tokenHours} is no number of hours`, EXIT.usage)
@@ -158,16 +183,17 @@ async function prepareMember(io: Io, context: string, flags: MemberFlags): Promi
   const { server, ca } = await readServer(text, context, path)
   const member = connect(configFromText(text, { context }))
   try {
-    await grant(member.client, flags.createNamespaces === true)
+    await grant(member.client, flags)
     const token = await requestToken(member.client, hours)
-    return stringify({
+    const kubeconfig = stringify({
       apiVersion: 'v1',
       kind: 'Config',
       clusters: [{ name: context, cluster: { server, ...(ca !== undefined && { 'certificate-authority-data': ca }) } }],
-      users: [{ name: ACCOUNT, user: { token } }],
-      contexts: [{ name: context, context: { cluster: context, user: ACCOUNT } }],
+      users: [{ name: ACCOUNT.name, user: { token } }],
+      contexts: [{ name: context, context: { cluster: context, user: ACCOUNT.name } }],
       'current-context': context,
     })
+    return { kubeconfig, server }
   } finally {
     await member.close()
   }
@@ -195,30 +221,18 @@ async function readServer(
   return { server, ca }
 }
 
-async function grant(client: Client, createsNamespaces: boolean): Promise<void> {
-  const options = { fieldManager: 'seamark-cli' }
-  const rules = MEMBER_RIGHTS.map(({ group, resource, verbs }) => ({
-    apiGroups: [group],
-    resources: [resource],
-    verbs: [...verbs],
-  }))
-  if (createsNamespaces) rules.push({ apiGroups: [''], resources: ['namespaces'], verbs: ['create'] })
-  await client.apply(Namespace, { metadata: { name: ACCOUNT_NAMESPACE } }, options)
-  await client.apply(ServiceAccount, { metadata: { name: ACCOUNT, namespace: ACCOUNT_NAMESPACE } }, options)
-  await client.apply(ClusterRole, { metadata: { name: ACCOUNT }, rules }, options)
-  await client.apply(
-    ClusterRoleBinding,
-    {
-      metadata: { name: ACCOUNT },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: ACCOUNT },
-      subjects: [{ kind: 'ServiceAccount', name: ACCOUNT, namespace: ACCOUNT_NAMESPACE }],
-    },
-    options,
-  )
+/** Rights that an earlier `--wildcard` gave stay: they are a role of their own. */
+async function grant(client: Client, { createNamespaces, wildcard }: MemberFlags): Promise<void> {
+  const rules: Rule[] = MEMBER_ROLE.map(ruleOf)
+  if (createNamespaces === true) rules.push({ apiGroups: [''], resources: ['namespaces'], verbs: ['create'] })
+  await ensureNamespace(client, ACCOUNT.namespace)
+  await applyAccount(client, ACCOUNT)
+  await grantEverywhere(client, ACCOUNT, ACCOUNT.name, rules)
+  if (wildcard === true) await grantEverywhere(client, ACCOUNT, WILDCARD_ROLE_NAME, WILDCARD_ROLE.map(ruleOf))
 }
 
 async function requestToken(client: Client, hours: number): Promise<string> {
-  const path = `/api/v1/namespaces/${ACCOUNT_NAMESPACE}/serviceaccounts/${ACCOUNT}/token`
+  const path = `/api/v1/namespaces/${ACCOUNT.namespace}/serviceaccounts/${ACCOUNT.name}/token`
   const body = JSON.stringify({
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'TokenRequest',
@@ -247,7 +261,7 @@ async function writeSecret(client: Client, name: string, namespace: string, kube
       },
       data: { kubeconfig: Buffer.from(kubeconfig).toString('base64') },
     },
-    { fieldManager: 'seamark-cli' },
+    CLI_FIELD_MANAGER,
   )
 }
 

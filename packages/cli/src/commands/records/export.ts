@@ -40,7 +40,7 @@ export function build(io: Io): Command {
       const texts = await eachTarget(session, io.signal, flags.zone, async ({ zone, ...target }) => {
         const view = await session.engine.view({ zone, ...target }, 'all', io.signal)
         const sets = exportedSets(view, session.owner, session.config.types, flags.all === true)
-        if (flags.as === 'dnsendpoint') return exportDnsEndpoint(zone.name, sets, flags.namespace ?? 'seamark')
+        if (flags.as === 'dnsendpoint') return exportDnsEndpoint(zone.name, sets, session.namespace)
         return zoneFileOf(zone.name, sets)
       })
       io.stdout.write(texts.join(flags.as === 'dnsendpoint' ? '---\n' : '\n'))

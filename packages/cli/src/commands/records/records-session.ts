@@ -40,7 +40,7 @@ import {
 import type { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
 import { addSettingFlags, readConfig } from '../../flags/setting-flags.ts'
-import { addKubeFlags, type KubeFlags, openCluster } from '../../flags/kube-flags.ts'
+import { addKubeFlags, DEFAULT_NAMESPACE, type KubeFlags, openCluster } from '../../flags/kube-flags.ts'
 import { printTable, printValue } from '../../output-form.ts'
 
 export interface RecordsFlags extends KubeFlags {
@@ -67,7 +67,10 @@ export function addRecordsFlags(command: Command): Command {
   addKubeFlags(command)
     .option('--config <file>', 'ManagerConfiguration file [SEAMARK_CONFIG]')
     .option('--owner <id>', 'owner id, as --records-owner')
-    .option('-n, --namespace <name>', 'namespace of the manager, where the guard state is', 'seamark')
+    .option(
+      '-n, --namespace <name>',
+      `namespace of the manager, where the guard state is; else that of the configuration, else ${DEFAULT_NAMESPACE}`,
+    )
   addSettingFlags(command, { isListed: false })
   return command
 }
@@ -83,7 +86,7 @@ export async function withSession(
   const records = recordsInUse(config)
   const cluster = isClusterNeeded(records, flags) ? await openCluster(io, flags) : undefined
   const client = cluster === undefined ? {} : { client: cluster.client }
-  const namespace = flags.namespace ?? 'seamark'
+  const namespace = config.namespace || DEFAULT_NAMESPACE
   const stores = storesOf(io, records.stateFolder, cluster, namespace)
   const killSwitch = createKillSwitch(...(config.pause ? ['configuration'] : []))
   const watching = cluster === undefined ? undefined : applySwitches(cluster, namespace, killSwitch)
@@ -152,7 +155,7 @@ export async function withStores(
   const { config } = await readConfig(io, flags.owner === undefined ? flags : { ...flags, recordsOwner: flags.owner })
   const records = recordsInUse(config)
   const cluster = needsCluster || isClusterNeeded(records, flags) ? await openCluster(io, flags) : undefined
-  const namespace = flags.namespace ?? 'seamark'
+  const namespace = config.namespace || DEFAULT_NAMESPACE
   try {
     const stores = storesOf(io, records.stateFolder, cluster, namespace)
     await body({ ...stores, held: heldStoreOf(stores, cluster, namespace), cluster, namespace })

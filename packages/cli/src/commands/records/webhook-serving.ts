@@ -17,7 +17,7 @@ import {
 } from '@seamark/operator'
 import { CommandError, EXIT, type Io } from '../../command.ts'
 import { readConfig } from '../../flags/setting-flags.ts'
-import { openCluster } from '../../flags/kube-flags.ts'
+import { DEFAULT_NAMESPACE, openCluster } from '../../flags/kube-flags.ts'
 import { applySwitches, readNames, type RecordsFlags } from './records-session.ts'
 
 export interface WebhookFlags extends RecordsFlags {
@@ -35,7 +35,8 @@ export async function serveWebhook(io: Io, flags: WebhookFlags & Record<string, 
   const cluster =
     isClusterNeeded || JSON.stringify(chosen).includes('"secret":') ? await openCluster(io, flags) : undefined
   const killSwitch = createKillSwitch(...(config.pause ? ['configuration'] : []))
-  const watching = cluster === undefined ? undefined : applySwitches(cluster, flags.namespace ?? 'seamark', killSwitch)
+  const watching =
+    cluster === undefined ? undefined : applySwitches(cluster, config.namespace || DEFAULT_NAMESPACE, killSwitch)
   const log = (error: unknown): void => void io.stderr.write(`${messageOf(error)}\n`)
   let provider: Provider | undefined
   try {

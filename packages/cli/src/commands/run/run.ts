@@ -27,14 +27,14 @@ interface Flags extends KubeFlags {
 export function build(io: Io): Command {
   const command = addKubeFlags(new Command().description('run the manager'))
     .option('--config <file>', 'ManagerConfiguration file [SEAMARK_CONFIG]')
-    .option('-n, --namespace <name>', 'namespace of the manager; else the one of the pod')
+    .option('-n, --namespace <name>', 'namespace of the manager; else that of the configuration, else that of the pod')
   addSettingFlags(command)
   return command.action(async (flags: Flags & Record<string, unknown>) => {
     const { config } = await readConfig(io, flags)
-    const namespace = await ownNamespace(io, flags.namespace)
+    const namespace = await ownNamespace(io, config.namespace)
     if (namespace === undefined)
       throw new CommandError(
-        'the namespace of the manager is unknown outside a pod; name it with --namespace',
+        'the namespace of the manager is unknown outside a pod; name it with --namespace, or as `namespace` in the configuration',
         EXIT.usage,
       )
     const level = { current: config.logLevel }

@@ -105,6 +105,20 @@ export function ingressRouteCrd(): CustomResourceDefinition {
   return crd(IngressRoute, object({ virtualhost }), proxyStatus, [host, age])
 }
 
+/** ExternalDNS' own is used where it is installed. */
+export function dnsEndpointCrd(): CustomResourceDefinition {
+  return crd(
+    DNSEndpoint,
+    object({ endpoints: list(endpoint) }),
+    object({ observedGeneration: { type: 'integer', format: 'int64' } }),
+    [
+      { name: 'Name', jsonPath: '.spec.endpoints[0].dnsName' },
+      { name: 'Targets', jsonPath: '.spec.endpoints[0].targets' },
+      age,
+    ],
+  )
+}
+
 /** CRDs of the kinds that the playground shows. */
 export function playgroundCrds(): CustomResourceDefinition[] {
   return [
@@ -130,16 +144,7 @@ export function playgroundCrds(): CustomResourceDefinition[] {
       [age],
       ['tlscerts'],
     ),
-    crd(
-      DNSEndpoint,
-      object({ endpoints: list(endpoint) }),
-      object({ observedGeneration: { type: 'integer', format: 'int64' } }),
-      [
-        { name: 'Name', jsonPath: '.spec.endpoints[0].dnsName' },
-        { name: 'Targets', jsonPath: '.spec.endpoints[0].targets' },
-        age,
-      ],
-    ),
+    dnsEndpointCrd(),
     crd(
       Certificate,
       certificateSpec(),

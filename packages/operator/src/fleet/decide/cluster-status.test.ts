@@ -85,6 +85,14 @@ describe('the status of a cluster', () => {
     expect(ready(decide({ contact: { state: 'failed', isDenied: true, message: '401' } }))).toBe('False AccessMissing')
   })
 
+  it('names the command that replaces a refused token, or gives rights that are missing', () => {
+    const message = (contact: Contact) => findCondition(decide({ contact }).conditions, 'Ready')?.message
+    const denied: Contact = { state: 'failed', isDenied: true, message: 'the token has expired' }
+    expect(message(denied)).toBe('the token has expired; run seamark cluster token eu1')
+    const missing: Contact = { ...(answered as Contact & { state: 'answered' }), missingVerbs: ['get services'] }
+    expect(message(missing)).toBe('the credentials may not: get services; run seamark cluster token eu1')
+  })
+
   it('reports leaves that are left at the deadline of a drain, with what they wait for', () => {
     const leaves = new Map([
       ['WaitingForDns', 1],

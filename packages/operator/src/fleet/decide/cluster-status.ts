@@ -75,7 +75,7 @@ export function decideClusterStatus(facts: ClusterFacts): Status {
     const observedGeneration = cluster.metadata.generation ?? 0
     conditions = setCondition(conditions, { type, status, reason, message, observedGeneration }, nowMs)
   }
-  const credentials = credentialsOf(registration, contact)
+  const credentials = credentialsOf(cluster, registration, contact)
   set('CredentialsValid', credentials.status, credentials.reason, credentials.message)
   const reachable = reachableOf(facts)
   const failure = contact?.state === 'failed' ? contact.message : ''
@@ -100,7 +100,7 @@ export function decideClusterStatus(facts: ClusterFacts): Status {
           ? `serves ${answered.servedKinds.join(', ')}`
           : missing.length === 0
             ? 'it serves none of the kinds of roots'
-            : `the credentials may not: ${missing.join(', ')}`,
+            : `the credentials may not: ${missing.join(', ')}; ${newToken(cluster)}`,
     )
   const draining = drainingOf(facts)
   set('Draining', draining.status, draining.reason, draining.message)
@@ -160,7 +160,16 @@ function countLeaves(leaves: ReadonlyMap<string, number>): number {
 
 type Verdict = { readonly status: Condition['status']; readonly reason: Reason; readonly message: string }
 
-function credentialsOf(registration: ClusterFacts['registration'], contact: Contact | undefined): Verdict {
+/** The command makes the account and its role what they should be, too. */
+function newToken({ metadata }: Immutable<Cluster>): string {
+  return `run seamark cluster token ${metadata.name}`
+}
+
+function credentialsOf(
+  cluster: Immutable<Cluster>,
+  registration: ClusterFacts['registration'],
+  contact: Contact | undefined,
+): Verdict {
   if (registration === undefined)
     return {
       status: 'False',
@@ -171,7 +180,7 @@ function credentialsOf(registration: ClusterFacts['registration'], contact: Cont
   if (registration.refusal !== undefined)
     return { status: 'False', reason: registration.refusal.reason, message: registration.refusal.message }
   if (contact?.state === 'failed' && contact.isDenied)
-    return { status: 'False', reason: 'AccessMissing', message: contact.message }
+    return { status: 'False', reason: 'AccessMissing', message: `${contact.message}; ${newToken(cluster)}` }
   if (contact?.state === 'answered')
     return { status: 'True', reason: 'ClusterReady', message: 'accepted by the API server' }
   return { status: 'Unknown', reason: 'ClusterUnreachable', message: 'not known yet' }

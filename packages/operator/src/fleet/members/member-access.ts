@@ -5,7 +5,7 @@
 import { ApiError, cleanText, type Client, Forbidden, messageOf, Namespace, Unauthorized } from '@seamark/kube'
 import type { Contact } from '../decide/cluster-status.ts'
 
-interface Right {
+export interface Right {
   readonly group: string
   readonly resource: string
   readonly verbs: readonly string[]
@@ -14,8 +14,8 @@ interface Right {
 const READ = ['get', 'list', 'watch'] as const
 const WRITE = [...READ, 'create', 'patch', 'delete'] as const
 
-/** The minimal role on a member. */
-export const MEMBER_RIGHTS: readonly Right[] = [
+/** Without one of these a member is not ready. */
+const MEMBER_RIGHTS: readonly Right[] = [
   { group: 'networking.k8s.io', resource: 'ingresses', verbs: WRITE },
   { group: 'gateway.networking.k8s.io', resource: 'httproutes', verbs: WRITE },
   { group: 'route.openshift.io', resource: 'routes', verbs: WRITE },
@@ -26,6 +26,15 @@ export const MEMBER_RIGHTS: readonly Right[] = [
   { group: '', resource: 'services', verbs: READ },
   { group: '', resource: 'namespaces', verbs: READ },
 ]
+
+/** What the manager asks a member for: without the last one it looks again and again whether a kind was installed. */
+export const MEMBER_ROLE: readonly Right[] = [
+  ...MEMBER_RIGHTS,
+  { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions', verbs: READ },
+]
+
+/** What wildcard reads of a member, in a role of its own (`seamark cluster add --wildcard`). */
+export const WILDCARD_ROLE: readonly Right[] = [{ group: '', resource: 'nodes', verbs: READ }]
 
 /** Kinds of roots by group and resource. */
 const SERVED = [

@@ -3,14 +3,15 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DNSEndpoint } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
-import { Installation } from './installation.ts'
-import { patternOf, readPage, type Step } from './page.ts'
+import { Installation } from './on-call-installation.ts'
+import { readPage } from './page.ts'
+import { type Reader, runSections } from './run-page.ts'
 
-const page = readPage(readFileSync(join(import.meta.dirname, '../../../docs/on-call.md'), 'utf8'))
+const page = readPage(readFileSync(join(import.meta.dirname, '../../../docs/on-call.md'), 'utf8')).filter(
+  ({ heading }) => heading !== '',
+)
 /** A provider whose breaker is open is asked once a minute. */
 const PATIENCE_MS = 90_000
-/** Each is a process: typed without a pause they would keep a core busy. */
-const COMMAND_INTERVAL_MS = 300
 
 const HOSTS = Array.from({ length: 12 }, (_, index) => `host-${index + 1}`)
 
@@ -45,43 +46,6 @@ function writes(installation: Installation): number {
   return installation.log().split('"msg":"record written"').length - 1
 }
 
-async function checkStep(step: Step, installation: Installation, known: Map<string, string>): Promise<void> {
-  switch (step.kind) {
-    case 'test': {
-      const happening = HAPPENINGS[step.name]
-      if (happening === undefined) throw new Error(`the page marks '${step.name}', which the test does not know`)
-      await happening(installation)
-      return
-    }
-    case 'log':
-    case 'metrics':
-      for (const line of step.lines) {
-        const pattern = new RegExp(patternOf([line], known).source.replace('$', ''), 'm')
-        const read = async (): Promise<string> => (step.kind === 'log' ? installation.log() : installation.metrics())
-        await expect.poll(read, { timeout: PATIENCE_MS, message: line }).toMatch(pattern)
-      }
-      return
-    case 'command': {
-      const pattern = patternOf(step.output, known)
-      const command = step.command.replaceAll(/\b(ID|PLAN)\b/g, (token) => known.get(token) ?? token)
-      let { text } = await installation.type(command)
-      // What only reads is typed again until it shows what the page says: nothing happens at once.
-      const isReading = !/--apply|approve [0-9a-f]+|undo [0-9]+|scale/.test(command)
-      if (isReading)
-        await expect
-          .poll(async () => ({ text } = await installation.type(command)).text, {
-            timeout: PATIENCE_MS,
-            interval: COMMAND_INTERVAL_MS,
-            message: command,
-          })
-          .toMatch(pattern)
-      expect(text, command).toMatch(pattern)
-      for (const [token, value] of Object.entries(pattern.exec(text)?.groups ?? {})) known.set(token, value)
-      return
-    }
-  }
-}
-
 describe('docs/on-call.md', () => {
   it('has a section for each of the situations', () => {
     expect(page.map(({ heading }) => heading)).toEqual([
@@ -95,9 +59,15 @@ describe('docs/on-call.md', () => {
     for (const { heading, steps } of page) expect(steps.length, heading).toBeGreaterThan(1)
   })
 
-  it.each(page)('$heading', { timeout: 300_000 }, async ({ steps }) => {
+  it.each(page)('$heading', { timeout: 300_000 }, async ({ heading, steps }) => {
     await using installation = await Installation.start()
-    const known = new Map<string, string>()
-    for (const step of steps) await checkStep(step, installation, known)
+    const happenings = Object.entries(HAPPENINGS).map(([name, play]) => [name, async () => play(installation)] as const)
+    const reader: Reader = {
+      type: async (command) => installation.type(command),
+      log: () => installation.log(),
+      metrics: async () => installation.metrics(),
+      happenings: Object.fromEntries(happenings),
+    }
+    expect(await runSections([{ heading, steps }], reader)).toBeGreaterThan(0)
   })
 })

@@ -1,0 +1,93 @@
+/** Accounts and their rights, as `hub init` and `cluster add` create them: of the manager, and of the manager on a member. */
+import { type Client, kind, Namespace, type Obj } from '@seamark/kube'
+import type { Right } from '@seamark/operator'
+
+export interface Rule {
+  readonly apiGroups: readonly string[]
+  readonly resources: readonly string[]
+  readonly resourceNames?: readonly string[]
+  readonly verbs: readonly string[]
+}
+
+type Bound = Obj & { roleRef?: unknown; subjects?: unknown[] }
+
+const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1' } as const
+
+const ServiceAccount = kind<Obj>({
+  group: '',
+  version: 'v1',
+  kind: 'ServiceAccount',
+  plural: 'serviceaccounts',
+  namespaced: true,
+})
+const ClusterRole = kind<Obj & { rules?: readonly Rule[] }>({
+  ...rbac,
+  kind: 'ClusterRole',
+  plural: 'clusterroles',
+  namespaced: false,
+})
+const ClusterRoleBinding = kind<Bound>({
+  ...rbac,
+  kind: 'ClusterRoleBinding',
+  plural: 'clusterrolebindings',
+  namespaced: false,
+})
+const Role = kind<Obj & { rules?: readonly Rule[] }>({ ...rbac, kind: 'Role', plural: 'roles', namespaced: true })
+const RoleBinding = kind<Bound>({ ...rbac, kind: 'RoleBinding', plural: 'rolebindings', namespaced: true })
+
+/** Of what the commands of the fleet apply. */
+export const CLI_FIELD_MANAGER = { fieldManager: 'seamark-cli' } as const
+
+export interface Account {
+  readonly namespace: string
+  readonly name: string
+}
+
+/** True: it was created. An existing one is left as it is. */
+export async function ensureNamespace(client: Client, name: string): Promise<boolean> {
+  if ((await client.find(Namespace, name)) !== undefined) return false
+  await client.apply(Namespace, { metadata: { name } }, CLI_FIELD_MANAGER)
+  return true
+}
+
+export async function applyAccount(client: Client, metadata: Account): Promise<void> {
+  await client.apply(ServiceAccount, { metadata: { ...metadata } }, CLI_FIELD_MANAGER)
+}
+
+/** A ClusterRole of that name, with exactly these rules, and its binding to the account. */
+export async function grantEverywhere(
+  client: Client,
+  account: Account,
+  name: string,
+  rules: readonly Rule[],
+): Promise<void> {
+  await client.apply(ClusterRole, { metadata: { name }, rules }, CLI_FIELD_MANAGER)
+  await client.apply(
+    ClusterRoleBinding,
+    { metadata: { name }, ...bindingOf('ClusterRole', name, account) },
+    CLI_FIELD_MANAGER,
+  )
+}
+
+/** A Role in the namespace of the account. */
+export async function grantAtHome(
+  client: Client,
+  account: Account,
+  name: string,
+  rules: readonly Rule[],
+): Promise<void> {
+  const metadata = { namespace: account.namespace, name }
+  await client.apply(Role, { metadata, rules }, CLI_FIELD_MANAGER)
+  await client.apply(RoleBinding, { metadata, ...bindingOf('Role', name, account) }, CLI_FIELD_MANAGER)
+}
+
+function bindingOf(kindOfRole: string, name: string, account: Account): Pick<Bound, 'roleRef' | 'subjects'> {
+  return {
+    roleRef: { apiGroup: rbac.group, kind: kindOfRole, name },
+    subjects: [{ kind: 'ServiceAccount', name: account.name, namespace: account.namespace }],
+  }
+}
+
+export function ruleOf({ group, resource, verbs }: Right): Rule {
+  return { apiGroups: [group], resources: [resource], verbs }
+}

@@ -1,0 +1,163 @@
+/** What each page of the documentation assumes that its reader has. Its ports stand for free ones. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createDnsServer, createRRset, createZone, type DnsServer, fqdn, TsigKey } from '@seamark/dns'
+import { Namespace } from '@seamark/kube'
+import { DNSEndpoint, loadBalancerCrds } from '@seamark/operator'
+import { freePort } from '../dns/peers.ts'
+import { type Server, startEmbedded } from '../fleet/test-environment.ts'
+import { crds } from '../publish/test-environment.ts'
+import type { Reader } from './run-page.ts'
+import { applyFile } from './played-kubectl.ts'
+import { kubectl, Terminal, type TerminalOptions } from './terminal.ts'
+
+interface World {
+  readonly name: string
+  readonly start: () => Promise<Reader & AsyncDisposable>
+}
+
+type Replacement = readonly [page: string, test: string]
+
+/** A folder, and nothing else. */
+function machine(...ports: readonly number[]): World[] {
+  return [{ name: 'this machine', start: async () => new Terminal({ replace: constant(await freePorts(ports)) }) }]
+}
+
+async function freePorts(ports: readonly number[]): Promise<Replacement[]> {
+  const pairs: Replacement[] = []
+  for (const port of ports) pairs.push([String(port), String(await freePort())])
+  return pairs
+}
+
+const constant =
+  <T>(value: T) =>
+  (): T =>
+    value
+
+interface ClusterOptions {
+  readonly replace?: () => Promise<readonly Replacement[]>
+  readonly definitions?: () => readonly object[]
+  readonly prepare?: (terminal: Terminal, server: Server) => Promise<void>
+  readonly env?: (replaced: ReadonlyMap<string, string>) => Readonly<Record<string, string>>
+}
+
+/** An API server with the kinds of others, which the kubeconfig of the reader names. */
+function cluster({ replace, definitions = crds, prepare, env }: ClusterOptions): World[] {
+  const start = async (): Promise<Terminal> => {
+    const server = await startEmbedded(definitions())
+    const replaced = (await replace?.()) ?? []
+    const terminal = clusterTerminal(server, { replace: replaced, env: env?.(new Map(replaced)) ?? {} })
+    await prepare?.(terminal, server)
+    return terminal
+  }
+  return [{ name: EMBEDDED, start }]
+}
+
+const EMBEDDED = 'an embedded server'
+
+interface ClusterTerminal extends Pick<TerminalOptions, 'env' | 'happenings' | 'onClose'> {
+  readonly replace: readonly Replacement[]
+}
+
+function clusterTerminal(server: Server, { env, replace, onClose, ...options }: ClusterTerminal): Terminal {
+  const terminal: Terminal = new Terminal({
+    ...options,
+    env: { KUBECONFIG: 'kubeconfig', ...env },
+    lacks: ['kube-apiserver'],
+    replace: constant(replace),
+    play: async (command) => {
+      const file = /^kubectl apply -f (\S+)$/.exec(command)?.[1]
+      if (file === undefined || kubectl !== undefined) return undefined
+      return applyFile(server.client, readFileSync(join(terminal.folder, file), 'utf8'))
+    },
+    onClose: async () => {
+      await server.stop()
+      await onClose?.()
+    },
+  })
+  terminal.save('kubeconfig', server.kubeconfig)
+  return terminal
+}
+
+/** A DNS server of somebody else, 192.0.2.53 on the page, with the zone of the page. */
+async function zoneServer(): Promise<DnsServer> {
+  const zone = createZone(ORIGIN, [
+    createRRset(ORIGIN, 'SOA', 60, [`ns.${ORIGIN} admin.${ORIGIN} 1 3600 600 86400 30`]),
+    createRRset(ORIGIN, 'NS', 60, [`ns.${ORIGIN}`]),
+    createRRset(fqdn(`mail.${ORIGIN}`), 'A', 60, ['192.0.2.25']),
+    createRRset(fqdn(`old.${ORIGIN}`), 'A', 60, ['192.0.2.7']),
+    createRRset(fqdn(`a-old.${ORIGIN}`), 'TXT', 60, [
+      '"heritage=external-dns,external-dns/owner=prod-a,external-dns/resource=ingress/shop/old"',
+    ]),
+  ])
+  return createDnsServer({
+    zones: [zone],
+    listen: [{ address: '127.0.0.1', port: 0 }],
+    keys: [KEY],
+    defaultPolicy: { updateKeys: [KEY.name], transferKeys: [KEY.name] },
+  })
+}
+
+const ORIGIN = fqdn('example.com.')
+const SECRET = Buffer.from('docs-tsig-secret-of-32-octets-in').toString('base64')
+const KEY = new TsigKey('seamark', 'hmac-sha256', SECRET)
+
+async function startRecords(): Promise<Terminal> {
+  const dns = await zoneServer()
+  const server = await startEmbedded(crds())
+  for (const name of ['web', 'seamark']) await server.client.create(Namespace, { metadata: { name } })
+  const endpoints = [{ dnsName: 'mail.example.com', recordType: 'AAAA' as const, targets: ['2001:db8::26'] }]
+  const terminal: Terminal = clusterTerminal(server, {
+    env: { TSIG_SECRET: SECRET },
+    replace: [['192.0.2.53:53', `127.0.0.1:${dns.addresses[0]?.port}`]],
+    happenings: {
+      'the manager runs, and an AAAA record is wanted for mail': async () => {
+        await server.client.apply(DNSEndpoint, {
+          metadata: { namespace: 'web', name: 'mail' },
+          spec: { endpoints } as DNSEndpoint['spec'],
+        })
+        const ports = '--metrics-address 0 --probes-address 127.0.0.1:0'
+        await terminal.type(`seamark run --config seamark.yaml -n seamark ${ports} &`)
+      },
+    },
+    onClose: async () => dns.close(),
+  })
+  return terminal
+}
+
+/** Listeners of a gateway on all addresses are ones on loopback, on free ports. */
+const GATEWAY: readonly Replacement[] = [
+  [':18080', '127.0.0.1:0'],
+  [':8080', '127.0.0.1:0'],
+  [':8443', '127.0.0.1:0'],
+]
+
+export const WORLDS: Readonly<Record<string, readonly World[]>> = {
+  'docs/apiserver.md': machine(),
+  'docs/balance.md': cluster({
+    replace: async () => freePorts([8080, 8081, 5353]),
+    definitions: () => [...crds(), ...loadBalancerCrds()],
+    async prepare(terminal, server) {
+      await server.client.create(Namespace, { metadata: { name: 'garden' } })
+      for (const file of ['source.yaml', 'target.yaml']) terminal.save(file, server.kubeconfig)
+    },
+  }),
+  'docs/cli.md': machine(),
+  'docs/debugging.md': cluster({
+    replace: async () => freePorts([8180, 8181]),
+    env: (ports) => ({
+      SEAMARK_DNS_LISTEN: '127.0.0.1:0',
+      SEAMARK_METRICS_ADDRESS: `127.0.0.1:${ports.get('8180')}`,
+      SEAMARK_PROBES_ADDRESS: `127.0.0.1:${ports.get('8181')}`,
+    }),
+    async prepare(terminal) {
+      const ran = await terminal.type('seamark hub init --zone example.com')
+      if (ran.code !== 0) throw new Error(ran.text)
+    },
+  }),
+  'docs/dns.md': machine(5353),
+  'docs/gateway.md': cluster({ replace: async () => GATEWAY }),
+  'docs/providers/webhook.md': machine(8888),
+  'docs/publish.md': cluster({}),
+  'docs/records.md': [{ name: EMBEDDED, start: startRecords }],
+}
