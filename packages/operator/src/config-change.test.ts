@@ -13,12 +13,12 @@ function configOf(text: string): ManagerConfiguration {
 describe('a configuration that changes while the manager runs', () => {
   it('takes what may change, keeps the rest, and names both', () => {
     const running = configOf('mode: enforce\nlogLevel: info\nsafety: {maxChanges: 5}\n')
-    const found = configOf('mode: observe\nlogLevel: debug\nsafety: {maxChanges: 9}\nfleet: {enabled: true}\n')
+    const found = configOf('mode: observe\nlogLevel: debug\nsafety: {maxChanges: 9}\nfleet: {enabled: true, answeredElsewhere: true}\n')
     const change = changeConfig(running, found)
-    expect(change).toMatchObject({ live: ['logLevel', 'safety.maxChanges'], restart: ['mode', 'fleet.enabled'] })
+    expect(change).toMatchObject({ live: ['logLevel', 'safety.maxChanges'], restart: ['mode', 'fleet.enabled', 'fleet.answeredElsewhere'] })
     expect(change.config).toEqual({ ...running, logLevel: 'debug', safety: { ...running.safety, maxChanges: 9 } })
     expect(running.logLevel).toBe('info')
-    expect(changeConfig(change.config, found)).toMatchObject({ live: [], restart: ['mode', 'fleet.enabled'] })
+    expect(changeConfig(change.config, found)).toMatchObject({ live: [], restart: ['mode', 'fleet.enabled', 'fleet.answeredElsewhere'] })
   })
 
   it('names what only a file can contain', () => {
