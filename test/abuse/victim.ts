@@ -15,11 +15,16 @@ export interface Watched {
   readonly late: readonly number[]
 }
 
-/** `step` rejects when a request, an answer or a write of the victim fails, and so does this. */
+/**
+ * `step` rejects when a request, an answer or a write of the victim fails, and so does this.
+ *
+ * @param stop tells an attack without an end that the victim was watched for long enough
+ */
 export async function watchVictim(
   step: (round: number) => Promise<void>,
   attack: () => Promise<void>,
   rounds: number,
+  stop = () => {},
 ): Promise<Watched> {
   const run = async (first: number): Promise<number[]> => {
     const waits: number[] = []
@@ -34,8 +39,10 @@ export async function watchVictim(
   await run(0)
   const before = await run(rounds)
   const attacking = attack()
-  const during = await run(2 * rounds)
+  const during = await run(2 * rounds).finally(stop)
   await attacking
+  // The machine may be busier now than it was at first.
+  before.push(...(await run(rounds)))
   const limitMs = Math.max(...before) + SLACK_MS
   return { before: summarize(before), during: summarize(during), late: during.filter((ms) => ms > limitMs) }
 }

@@ -93,6 +93,16 @@ describe('TSIG', () => {
     expect(errorOf(verify(bytes, key, NOW - 301))).toBe(RCODE.BADTIME)
   })
 
+  it('is valid for at most 300 s: a longer fudge is capped, and a shorter one counts', () => {
+    const key = new TsigKey('k', 'hmac-sha256', SECRET)
+    const long = signMessage(message, key, NOW, { fudge: 65_535 }).bytes
+    for (const skew of [-300, 300]) expect(verify(long, key, NOW + skew).kind).toBe('valid')
+    for (const skew of [-301, 301, 65_000]) expect(errorOf(verify(long, key, NOW + skew))).toBe(RCODE.BADTIME)
+    const short = signMessage(message, key, NOW, { fudge: 10 }).bytes
+    expect(verify(short, key, NOW + 10).kind).toBe('valid')
+    expect(errorOf(verify(short, key, NOW + 11))).toBe(RCODE.BADTIME)
+  })
+
   it('says BADTRUNC for a shortened MAC and FORMERR for one below half', () => {
     const key = new TsigKey('k', 'hmac-sha256', SECRET)
     const { bytes } = signMessage(message, key, NOW)

@@ -165,13 +165,16 @@ export interface SignOptions {
   readonly other?: Uint8Array
   /** The time to sign with instead of now: BADTIME answers carry the client's (RFC 8945 §5.2.3). */
   readonly time?: number
+  /** Seconds for which it asks to be valid. @default 300 */
+  readonly fudge?: number
 }
 
 const NOTHING = new Uint8Array(0)
 
 /** Signs an encoded message. `now` in seconds since 1970. */
 export function signMessage(message: Uint8Array, key: TsigKey, now: number, options: SignOptions = {}): Signed {
-  const record = { time: options.time ?? now, fudge: FUDGE, error: options.error ?? 0, other: options.other ?? NOTHING }
+  const { time = now, fudge = FUDGE, error = 0, other = NOTHING } = options
+  const record = { time, fudge, error, other }
   const parts = options.previousMac === undefined ? [] : [prefixed(options.previousMac)]
   const mac = key.mac([...parts, message, variables(key, record, options.isContinued === true)])
   return { bytes: append(message, key.name, key.algorithm, { ...record, mac }), mac }

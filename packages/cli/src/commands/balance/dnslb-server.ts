@@ -1,8 +1,6 @@
-/** The HTTP server of `seamark dnslb --port`: /healthz and /metrics, without TLS. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { parseListen } from '@seamark/kube'
+/** The HTTP server of `seamark dnslb --port`: /healthz and /metrics, without TLS, with the limits of a manager's listeners. */
+import type { RequestListener } from 'node:http'
+import { parseListen, startListener } from '@seamark/kube'
 
 export interface DnslbServerOptions {
   /** `HOST:PORT`, or `:PORT` on all interfaces; port 0: a free one. */
@@ -20,7 +18,7 @@ export interface DnslbServer {
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 export async function startDnslbServer({ listen, health, metrics }: DnslbServerOptions): Promise<DnslbServer> {
-  const server = createServer((request, response) => {
+  const handler: RequestListener = (request, response) => {
     const send = (status: number, type: string, text: string): void => {
       response.writeHead(status, { 'content-type': type })
       response.end(request.method === 'HEAD' ? undefined : text)
@@ -37,19 +35,12 @@ export async function startDnslbServer({ listen, health, metrics }: DnslbServerO
       () => send(500, 'text/plain', 'metrics cannot be collected\n'),
     )
     return undefined
-  })
-  server.requestTimeout = 10_000
-  const { host, port } = parseListen(listen)
-  server.listen(port, host)
-  await once(server, 'listening')
-  const bound = (server.address() as AddressInfo).port
+  }
+  const listener = await startListener({ listen, handler })
+  const { host } = parseListen(listen)
+  const port = listener.address.slice(listener.address.lastIndexOf(':') + 1)
   return {
-    address: `${host === undefined ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${bound}`,
-    async close() {
-      const closed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await closed
-    },
+    address: `${host === undefined ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}`,
+    close: async () => listener.close(0),
   }
 }
