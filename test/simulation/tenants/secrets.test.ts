@@ -149,7 +149,7 @@ function echoTransport(status: number, bodyOf: (headers: Exchange['headers']) =>
     open: async () => Promise.reject(new Error('not asked')),
     close: async () => undefined,
     stats: { sessions: 1, streams: 0 },
-  } as Transport
+  }
 }
 
 const configOf = (token: string): ClusterConfig =>
@@ -190,14 +190,14 @@ it(`a member cluster that repeats its token, in ${WORLDS} worlds`, { timeout: 30
           code: status,
         })
       })
-      const { client, close } = connect(configOf(token), { transport })
+      const member = connect(configOf(token), { transport })
       const results = await Promise.allSettled([
-        client.get(Ingress, 'a/b'),
-        client.list(Ingress),
-        client.create(Ingress, { metadata: { namespace: 'a', name: 'b' } }),
-        client.delete(Ingress, 'a/b'),
+        member.client.get(Ingress, 'a/b'),
+        member.client.list(Ingress),
+        member.client.create(Ingress, { metadata: { namespace: 'a', name: 'b' } }),
+        member.client.delete(Ingress, 'a/b'),
       ])
-      await close()
+      await member.close()
       for (const result of results) {
         // An object that was read is no message: what of it is written down is played in claims.test.ts.
         if (result.status === 'rejected') expect(leaksOf(everythingOf(result.reason), token)).toEqual([])
