@@ -18,6 +18,8 @@ const REMOVED = '[credential removed]'
 const SHORTEST = 4
 /** A server may cut the text that it repeats: what begins like the credential is removed too. */
 const PREFIX_LENGTH = 16
+/** A shorter beginning occurs in ordinary words. */
+const MIN_PREFIX_LENGTH = 8
 /** Credentials are rotated: a server may repeat the one before. */
 const REMEMBERED = 4
 
@@ -52,7 +54,7 @@ export class CredentialFilter {
   }
 
   body(body: Buffer): Buffer {
-    if (!this.#secrets.some((secret) => body.includes(secret.slice(0, PREFIX_LENGTH)))) return body
+    if (!this.#secrets.some((secret) => body.includes(secret.slice(0, prefixLengthOf(secret))))) return body
     return Buffer.from(this.text(body.toString('utf8')))
   }
 }
@@ -61,11 +63,16 @@ function patternOf(secret: string): string {
   // As a header has it, and as JSON writes it.
   return [...new Set([secret, JSON.stringify(secret).slice(1, -1)])]
     .map((form) =>
-      form.length < PREFIX_LENGTH * 2
+      form.length < MIN_PREFIX_LENGTH * 2
         ? escapeRegExp(form)
-        : `${escapeRegExp(form.slice(0, PREFIX_LENGTH))}[\\w.~+/=-]*`,
+        : `${escapeRegExp(form.slice(0, prefixLengthOf(form)))}[\\w.~+/=-]*`,
     )
     .join('|')
+}
+
+/** Half of a short one: so much of it gives it away. */
+function prefixLengthOf(form: string): number {
+  return Math.min(PREFIX_LENGTH, Math.floor(form.length / 2))
 }
 
 function escapeRegExp(text: string): string {

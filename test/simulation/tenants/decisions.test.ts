@@ -104,7 +104,7 @@ it('balance: a name is held by its oldest load balancer, in whatever order they 
       balancers.toReversed().map((each) => balancerOf(each)),
       BALANCE_DEFAULTS,
     )
-    expect(new Map([...reversed].sort())).toEqual(new Map([...holders].sort()))
+    expect(Object.fromEntries(reversed)).toEqual(Object.fromEntries(holders))
   })
 })
 

@@ -10,9 +10,8 @@ import { object, service } from '@seamark/gateway/testing'
 import fc from 'fast-check'
 import { type Grant, mayUse } from './world.ts'
 
-/** Of the fixture of plans. */
-export const ZONE = 'a.test.'
-export const TENANTS = ['anna', 'bert', 'carl'] as const
+/** Below the zone of the fixture of plans, a.test. */
+const TENANTS = ['anna', 'bert', 'carl'] as const
 export const HOSTS = ['x.a.test', 'y.a.test', 'b.y.a.test', '*.y.a.test', '*.a.test'] as const
 const DOMAINS = ['a.test', ...HOSTS] as const
 const KINDS = ['DNSEndpoint', 'Ingress', 'HTTPProxy', 'DNSLoadBalancer', 'Root'] as const

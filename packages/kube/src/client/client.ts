@@ -328,8 +328,9 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
 function read<R>(request: RestRequest, body: Buffer, parse: (body: Buffer) => R): R {
   try {
     return parse(body)
-  } catch (cause) {
-    throw new DecodeError(`${request.method} ${request.path}: the answer is not JSON`, { cause })
+  } catch {
+    // Without the cause: JSON.parse repeats a part of the answer, which may have our credential.
+    throw new DecodeError(`${request.method} ${request.path}: the answer is not JSON`)
   }
 }
 

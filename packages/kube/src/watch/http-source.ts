@@ -116,8 +116,8 @@ export function createHttpSource<T extends Obj>(
       try {
         const found = JSON.parse(response.body.toString('utf8')) as { resources?: { name?: string }[] }
         return found.resources?.some(({ name }) => name === kind.plural) === true
-      } catch (cause) {
-        throw new DecodeError(`GET ${root}: the answer is not a resource list`, { cause })
+      } catch {
+        throw new DecodeError(`GET ${root}: the answer is not a resource list`)
       }
     },
   }

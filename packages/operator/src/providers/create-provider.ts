@@ -59,21 +59,39 @@ export function canonicalZones(zones: readonly string[]): string[] {
   })
 }
 
-/** No error of the provider contains a secret that it was created with. */
+const REMEMBERED_TOKENS = 4
+
+interface Credentials {
+  /** Reads one that errors must not contain. */
+  readonly readHidden: (ref: SecretRef) => Promise<string>
+  /** A service gave one. */
+  readonly onToken: (token: string) => void
+}
+
+/** No error of the provider contains a secret that it was created with, or that a service gave for it. */
 export async function createProvider(config: ProviderConfig, deps: ProviderDeps): Promise<Provider> {
   const secrets: string[] = []
-  const provider = await openProvider(config, deps, async (ref) => {
+  const tokens: string[] = []
+  const readHidden = async (ref: SecretRef): Promise<string> => {
     const secret = await readSecret(ref, deps)
     secrets.push(secret)
     return secret
-  })
+  }
+  /** Tokens are renewed: the one before may still be repeated. */
+  const onToken = (token: string): void => {
+    tokens.push(token)
+    secrets.push(token)
+    const expired = tokens.length > REMEMBERED_TOKENS ? tokens.shift() : undefined
+    if (expired !== undefined) secrets.splice(secrets.indexOf(expired), 1)
+  }
+  const provider = await openProvider(config, deps, { readHidden, onToken })
   return redactingProvider(provider, secrets)
 }
 
 async function openProvider(
   config: ProviderConfig,
   deps: ProviderDeps,
-  readHidden: (ref: SecretRef) => Promise<string>,
+  { readHidden, onToken }: Credentials,
 ): Promise<Provider> {
   const rate = config.requestsPerSecond === undefined ? {} : { requestsPerSecond: config.requestsPerSecond }
   const { name } = config
@@ -156,6 +174,7 @@ async function openProvider(
         name,
         url: config.url,
         prefix: config.prefix,
+        onToken,
         zones: canonicalZones(config.zones),
         ...(username !== undefined &&
           passwordFrom !== undefined && { credentials: { username, password: await readHidden(passwordFrom) } }),

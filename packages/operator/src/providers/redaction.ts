@@ -3,7 +3,8 @@
  * to logs, Events, conditions and plans.
  *
  * Guarantee: no error of the wrapped provider contains one of the given secrets, in its message or in its causes, neither
- * in plain form nor in base64, hex or percent-encoding. Such an error is replaced by one with the same code and outcome.
+ * in plain form nor in base64, hex or percent-encoding, nor the beginning of one where the text was cut. Such an error is replaced by
+ * one with the same code and outcome.
  */
 import { inspect } from 'node:util'
 import { ProviderError } from '../rrset/error.ts'
@@ -12,17 +13,16 @@ import type { Provider } from './provider.ts'
 const REDACTED = '[redacted]'
 /** Shorter secrets are skipped: they occur in ordinary words. */
 const SHORTEST = 4
+/** Services and messages cut texts: so much of the beginning of a secret is taken for the secret. */
+const BEGINNING = 10
 
+/** @param secrets read at each error: a service may give a credential for another one */
 export function redactingProvider(provider: Provider, secrets: readonly string[]): Provider {
-  const forms = secrets.flatMap(formsOf).filter((form) => form.length >= SHORTEST)
-  if (forms.length === 0) return provider
-  // The longest first: one form may be part of another.
-  forms.sort((a, b) => b.length - a.length)
   const guarded = async <T>(call: () => Promise<T>): Promise<T> => {
     try {
       return await call()
     } catch (error) {
-      throw redacted(error, forms)
+      throw redacted(error, secrets.flatMap(formsOf))
     }
   }
   return {
@@ -45,22 +45,47 @@ export function redactingProvider(provider: Provider, secrets: readonly string[]
 
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret)
-  return [
+  const asJson = (text: string): string => JSON.stringify(text).slice(1, -1)
+  const forms = [
     secret,
     bytes.toString('base64'),
     bytes.toString('base64url'),
     bytes.toString('hex'),
     Buffer.from(secret, 'base64').toString('latin1'),
     encodeURIComponent(secret),
-    JSON.stringify(secret).slice(1, -1),
+    asJson(secret),
+    asJson(asJson(secret)),
   ]
+  return [...new Set(forms)].filter((form) => form.length >= SHORTEST)
+}
+
+const beginningOf = (form: string): string => form.slice(0, BEGINNING)
+
+/** At each place where a form begins, as much is removed as any of them has: forms of one secret begin alike. */
+function withoutForms(text: string, forms: readonly string[]): string {
+  let result = ''
+  let from = 0
+  for (;;) {
+    const places = forms.map((form) => text.indexOf(beginningOf(form), from)).filter((at) => at >= 0)
+    if (places.length === 0) return result + text.slice(from)
+    const at = Math.min(...places)
+    const length = Math.max(...forms.map((form) => commonLength(text, at, form)))
+    result += `${text.slice(from, at)}${REDACTED}`
+    from = at + length
+  }
+}
+
+function commonLength(text: string, at: number, form: string): number {
+  let length = 0
+  while (length < form.length && text[at + length] === form[length]) length++
+  return length < beginningOf(form).length ? 0 : length
 }
 
 function redacted(error: unknown, forms: readonly string[]): unknown {
   const text = inspect(error, { depth: 10, showHidden: true, maxStringLength: 100_000 })
-  if (!forms.some((form) => text.includes(form))) return error
   const message = error instanceof Error ? error.message : String(error)
-  const clean = forms.reduce((result, form) => result.replaceAll(form, REDACTED), message)
+  if (!forms.some((form) => text.includes(beginningOf(form)) || message.includes(beginningOf(form)))) return error
+  const clean = withoutForms(message, forms)
   // Without the cause and the stack, which repeat the text.
   if (!(error instanceof ProviderError)) return new ProviderError('ProviderUnavailable', 'unknown', clean)
   const { code, outcome, retryAfterMs } = error

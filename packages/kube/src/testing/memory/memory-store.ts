@@ -26,8 +26,16 @@ export function indexObject(
   old: Obj | undefined,
   now: Obj | undefined,
 ): void {
-  for (const value of old === undefined ? [] : valuesOf(old)) keys.get(value)?.delete(key)
-  for (const value of now === undefined ? [] : valuesOf(now)) {
+  // As in the store of an informer: an object whose index function throws is in no list.
+  const guarded = (object: Obj | undefined): readonly string[] => {
+    try {
+      return object === undefined ? [] : valuesOf(object)
+    } catch {
+      return []
+    }
+  }
+  for (const value of guarded(old)) keys.get(value)?.delete(key)
+  for (const value of guarded(now)) {
     const found = keys.get(value)
     if (found === undefined) keys.set(value, new Set([key]))
     else found.add(key)

@@ -30,6 +30,8 @@ export interface CorednsOptions {
   /** As CoreDNS' `path`. @default '/skydns' */
   readonly prefix?: string
   readonly credentials?: { readonly username: string; readonly password: string }
+  /** Called with each token that etcd gives for the password: it is a credential, too. */
+  readonly onToken?: (token: string) => void
   readonly requestsPerSecond?: number
   readonly fetch?: typeof globalThis.fetch
 }
@@ -69,6 +71,7 @@ export function corednsProvider(options: CorednsOptions): Provider {
     if (credentials !== undefined && token === undefined && path !== 'auth/authenticate') {
       const { username, password } = credentials
       token = parse(tokenSchema, await post('auth/authenticate', { name: username, password }, signal, false)).token
+      options.onToken?.(token)
     }
     const answer = await callHttp({
       method: 'POST',
