@@ -63,6 +63,12 @@ beforeEach(async () => {
         held: [change('eu1/shop/leaf', 'Ingress', 'GuardTripped', 'f-0123456789ab')],
         approvals: [],
       }),
+      'wildcard.ed3c7bc9': JSON.stringify({
+        version: 2,
+        scope: 'wildcard',
+        held: [change('seamark/eu1-wildcard', 'DNSEndpoint', 'GuardTripped', 'w-0123456789ab')],
+        approvals: [],
+      }),
     },
   })
   await client.create(ConfigMap, {
@@ -101,7 +107,8 @@ it('one list, and one command for each of them', async () => {
   expect(list.stdout).toContain('  delete web/a DNSEndpoint, held since 1970-01-01T00:00:01.000Z')
   expect(list.stdout).toContain(`f-0123456789ab  1 changes  GuardTripped: ${WHY}`)
   expect(list.stdout).toContain('  delete eu1/shop/leaf Ingress, held since')
-  const ids = ['p-0123456789ab', '0123456789ab', 'f-0123456789ab']
+  expect(list.stdout).toContain(`w-0123456789ab  1 changes  GuardTripped: ${WHY}`)
+  const ids = ['p-0123456789ab', '0123456789ab', 'f-0123456789ab', 'w-0123456789ab']
   expect(await runCommand(['approve', ...ids, ...flags])).toEqual({
     code: 0,
     stderr: '',
@@ -112,6 +119,8 @@ it('one list, and one command for each of them', async () => {
   delete www.example.test. A  ShrinkBreakerOpen
 f-0123456789ab: 1 changes are approved for one hour
   delete eu1/shop/leaf Ingress  GuardTripped
+w-0123456789ab: 1 changes are approved for one hour
+  delete seamark/eu1-wildcard DNSEndpoint  GuardTripped
 `,
   })
   const unknown = await runCommand(['approve', 'f-ba9876543210', ...flags])
