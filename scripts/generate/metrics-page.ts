@@ -24,6 +24,7 @@ export function listMetrics(): MetricDescription[] {
   const product = createProductMetrics(registry)
   product.held(() => 0)
   product.leavesHeld(() => 0)
+  product.wildcardsHeld(() => 0)
   createRecordsMetrics(registry, () => 0).held(() => [])
   showPause(registry, createKillSwitch())
   createDnsMetrics(registry, undefined)

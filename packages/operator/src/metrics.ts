@@ -19,6 +19,8 @@ export interface ProductMetrics {
   driftCorrected(cluster: string): void
   /** Leaves whose deletion a guard holds now. */
   leavesHeld(count: () => number): void
+  /** The gauge calls `count` when it is read. */
+  wildcardsHeld(count: () => number): void
   /** Undefined when the cluster is gone. */
   clusterReachable(cluster: string, isReachable: boolean | undefined): void
 }
@@ -116,6 +118,17 @@ export function createProductMetrics(registry: Registry): ProductMetrics {
       const gauge = new Gauge({
         name: 'seamark_fleet_leaves_held',
         help: 'Leaves without a LeafIngress whose deletion the guard against mass changes holds',
+        registers,
+        collect() {
+          this.set(count())
+        },
+      })
+      gauge.set(0)
+    },
+    wildcardsHeld(count) {
+      const gauge = new Gauge({
+        name: 'seamark_wildcard_held',
+        help: 'Wildcards whose change the guard against mass changes holds',
         registers,
         collect() {
           this.set(count())

@@ -63,6 +63,12 @@ beforeEach(async () => {
         held: [change('eu1/shop/leaf', 'Ingress', 'GuardTripped', 'f-0123456789ab')],
         approvals: [],
       }),
+      'wildcard.ed3c7bc9': JSON.stringify({
+        version: 2,
+        scope: 'wildcard',
+        held: [change('seamark/eu1-wildcard', 'DNSEndpoint', 'GuardTripped', 'w-0123456789ab')],
+        approvals: [],
+      }),
     },
   })
   await client.create(ConfigMap, {
@@ -101,6 +107,7 @@ it('one list, and one command for each of them', async () => {
   expect(list.stdout).toContain('  delete web/a DNSEndpoint, held since 1970-01-01T00:00:01.000Z')
   expect(list.stdout).toContain(`f-0123456789ab  1 changes  GuardTripped: ${WHY}`)
   expect(list.stdout).toContain('  delete eu1/shop/leaf Ingress, held since')
+  expect(list.stdout).toContain(`w-0123456789ab  1 changes  GuardTripped: ${WHY}`)
   const asJson = await runCommand(['approve', '-o', 'json', ...flags])
   const { held } = JSON.parse(asJson.stdout) as { held: { id: string; command: string; changes: unknown[] }[] }
   expect(held.map(({ id, command, changes }) => [id, command, changes.length])).toEqual(
@@ -109,7 +116,7 @@ it('one list, and one command for each of them', async () => {
       ['p-0123456789ab', 'seamark approve p-0123456789ab', 2],
     ]),
   )
-  const ids = ['p-0123456789ab', '0123456789ab', 'f-0123456789ab']
+  const ids = ['p-0123456789ab', '0123456789ab', 'f-0123456789ab', 'w-0123456789ab']
   expect(await runCommand(['approve', ...ids, ...flags])).toEqual({
     code: 0,
     stderr: '',
@@ -120,6 +127,8 @@ it('one list, and one command for each of them', async () => {
   delete www.example.test. A  ShrinkBreakerOpen
 f-0123456789ab: 1 changes are approved for one hour
   delete eu1/shop/leaf Ingress  GuardTripped
+w-0123456789ab: 1 changes are approved for one hour
+  delete seamark/eu1-wildcard DNSEndpoint  GuardTripped
 `,
   })
   const unknown = await runCommand(['approve', 'f-ba9876543210', ...flags])

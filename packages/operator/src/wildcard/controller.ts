@@ -10,14 +10,17 @@ import { type Immutable, keyOf, type LabelPredicate, parseLabelSelector } from '
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import type { MemberRegistry } from '../clusters/member-registry.ts'
 import { CLUSTER_LABEL, localRegistration, type Registration } from '../clusters/registry.ts'
-import type { Finding } from '../finding.ts'
+import { type Finding, warning } from '../finding.ts'
 import type { ProductMetrics } from '../metrics.ts'
 import { WILDCARD_FIELD_MANAGER } from '../process/field-manager.ts'
 import type { Notify } from '../process/reports/notices.ts'
 import type { SecondWriterGuard, StoppedWrite } from '../safety/second-writer-guard.ts'
+import type { HeldObjects } from '../safety/held-objects.ts'
+import { createMassGuard, type MassGuard } from '../safety/mass-guard.ts'
 import type { MassLimits } from '../safety/mass-limits.ts'
 import { type ClusterDecision, type ClusterFacts, type DampingState, decideCluster } from './cluster-decision.ts'
 import { NODE_CACHE_LIMITS } from './limits.ts'
+import { massRequestOf, massRequestsFor } from './mass-change.ts'
 import { type Member, watchNodes } from './member.ts'
 import { trimNode } from './node-fact.ts'
 import type { WildcardOptions } from './options.ts'
@@ -33,6 +36,7 @@ export interface WildcardSetUp {
   /** Resolves once it is known whether this process may write; undefined when it is known. */
   readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
   readonly secondWriter: SecondWriterGuard
+  readonly heldObjects: HeldObjects
   readonly massLimits: MassLimits
   readonly clock: Clock
   readonly notify: Notify
@@ -43,6 +47,8 @@ export interface WildcardSetUp {
 
 /** While nothing may be written each cluster is decided again this often, so that the end of a pause is noticed. */
 const IDLE_RETRY_MS = 10_000
+/** A held write is requested again this often: whether the others are still requested may differ. */
+const HELD_RETRY_MS = 60_000
 /** How soon a member that was lost, or returned, is reported when none of its nodes changes. */
 const REACHABILITY_CHECK = '5s'
 /** Of one reconcile; a list past the cache has a shorter time of its own. */
@@ -70,9 +76,11 @@ export function setUpWildcard(manager: Manager, setUp: WildcardSetUp): void {
       for (const cluster of wildcard.clusters()) markCluster(cluster)
       const unsubscribeRegistry = setUp.registry.subscribe(markCluster)
       const unsubscribe = setUp.secondWriter.subscribe((clusters) => clusters.forEach(markCluster))
+      wildcard.onApproved = () => wildcard.clusters().forEach(markCluster)
       return () => {
         unsubscribeRegistry()
         wildcard.onNodes = () => undefined
+        wildcard.onApproved = () => undefined
         unsubscribe()
       }
     })
@@ -94,10 +102,16 @@ interface Entry {
   pending: string
 }
 
+/** A write that waits for others to be counted has no finding. */
+interface HeldWrite {
+  readonly finding?: Finding
+  readonly afterMs: number
+}
+
 interface Done {
   readonly hasWritten: boolean
-  /** Another writer undoes what is written. */
-  readonly stopped?: StoppedWrite
+  /** Another writer undoes what is written, or too many wildcards would change at once. */
+  readonly stopped?: StoppedWrite | HeldWrite
 }
 
 const NOTHING_DONE: Done = { hasWritten: false }
@@ -105,6 +119,10 @@ const NO_DAMPING: DampingState = { lostSince: new Map(), lastWriteMs: undefined 
 
 class Wildcard {
   onNodes: (cluster: string) => void = () => undefined
+  onApproved: () => void = () => undefined
+  readonly #guard: MassGuard
+  /** Keys of the DNSEndpoints that are published, by cluster: the base of the share of a mass change. */
+  readonly #published = new Map<string, string>()
   readonly #manager: Manager
   readonly #setUp: WildcardSetUp
   readonly #isSelected: LabelPredicate
@@ -117,6 +135,16 @@ class Wildcard {
     const selector = parseLabelSelector(setUp.options.nodeSelector)
     this.#isSelected = typeof selector === 'function' ? selector : () => false
     this.#reports = new ClusterReports(setUp.clock, setUp.notify)
+    this.#guard = createMassGuard({
+      clock: setUp.clock,
+      limits: setUp.massLimits,
+      countPublished: () => this.#published.size,
+      idPrefix: 'w',
+      cause: 'check the zones and the selector of nodes',
+      noun: () => 'wildcards',
+    })
+    setUp.metrics.wildcardsHeld(() => this.#guard.held)
+    setUp.heldObjects.add('wildcard', this.#guard, () => this.onApproved())
   }
 
   /** Clusters whose nodes became readable or unreadable since they were reconciled. */
@@ -142,6 +170,7 @@ class Wildcard {
     const entry = this.#entries.get(cluster)
     if (registered === undefined && !isLocal) {
       entry?.member?.close()
+      this.#notPublished(cluster)
       if (!this.#entries.delete(cluster)) return undefined
       metrics.wildcardTargets(cluster, undefined)
       this.#reports.forget(cluster)
@@ -173,6 +202,8 @@ class Wildcard {
     const options = { ...this.#setUp.options, massLimits }
     const owner = ownerOf(entry.registration)
     const live = context.get(DNSEndpoint, `${owner.namespace}/${objectName(owner, options)}`)
+    if (live === undefined) this.#notPublished(cluster)
+    else this.#published.set(cluster, keyOf(live))
     const reading = entry.member?.read() ?? ({ state: 'syncing' } as const)
     entry.readingState = reading.state
     let facts = this.#factsOf(entry, owner, live, reading)
@@ -186,13 +217,36 @@ class Wildcard {
     const lastWriteMs = hasWritten ? facts.nowMs : entry.damping.lastWriteMs
     entry.damping = { lostSince: decision.lostSince, lastWriteMs }
     this.#setUp.metrics.wildcardTargets(cluster, decision.targets.length)
-    const findings = stopped === undefined ? decision.findings : [stopped.finding, ...decision.findings]
+    const findings = [...(stopped?.finding === undefined ? [] : [stopped.finding]), ...decision.findings]
     if (isWriting()) await this.#reports.report(cluster, entry.registration, live, findings, context)
     const afterMs =
       stopped?.afterMs ??
       (decision.againAtMs === undefined ? undefined : Math.max(1, decision.againAtMs - clock.monotonic()))
     if (isWriting()) return afterMs === undefined ? undefined : requeue(afterMs)
     return requeue(Math.min(afterMs ?? IDLE_RETRY_MS, IDLE_RETRY_MS))
+  }
+
+  #notPublished(cluster: string): void {
+    const key = this.#published.get(cluster)
+    if (key === undefined) return
+    this.#published.delete(cluster)
+    for (const request of massRequestsFor(key)) this.#guard.withdraw(request)
+  }
+
+  /** Undefined: the write may be made. */
+  #ask(
+    cluster: string,
+    action: ClusterDecision['action'],
+    live: Immutable<DNSEndpoint> | undefined,
+  ): HeldWrite | undefined {
+    const request = massRequestOf(live, action)
+    const key = this.#published.get(cluster)
+    for (const other of key === undefined ? [] : massRequestsFor(key))
+      if (other.change !== request?.change) this.#guard.withdraw(other)
+    const answer = request === undefined ? undefined : this.#guard.ask(request)
+    if (answer === undefined || answer.state === 'go') return undefined
+    if (answer.state === 'wait') return { afterMs: answer.afterMs }
+    return { afterMs: HELD_RETRY_MS, finding: warning('GuardTripped', answer.message) }
   }
 
   #factsOf(
@@ -211,6 +265,8 @@ class Wildcard {
     live: Immutable<DNSEndpoint> | undefined,
     context: Context,
   ): Promise<Done> {
+    const held = this.#ask(cluster, action, live)
+    if (held !== undefined) return { hasWritten: false, stopped: held }
     switch (action.state) {
       case 'keep':
         return NOTHING_DONE
