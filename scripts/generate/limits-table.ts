@@ -34,6 +34,8 @@ import {
   MAX_ROUTES_OF_NAMESPACE,
   MAX_ROUTES_OF_ROOT,
 } from '../../packages/gateway/src/draft/limits.ts'
+import { HTTP2_LIMITS } from '../../packages/gateway/src/proxy/listen/client-connections.ts'
+import { REPLAY_LIMITS } from '../../packages/gateway/src/proxy/upstream/replay-budget.ts'
 import { MAX_SIZE, MAX_STEPS as MAX_REQUEST_STEPS } from '../../packages/gateway/src/ir/regex.ts'
 import { MAX_REQUESTED_WAIT_MS } from '../../packages/kube/src/requested-wait.ts'
 import { MAX_BODIES, MAX_BODY } from '../../packages/operator/src/providers/webhook/webhook-server.ts'
@@ -88,6 +90,19 @@ const ROWS: readonly Row[] = [
     'it is not served',
   ],
   [GATEWAY, 'routes of a namespace', count(MAX_ROUTES_OF_NAMESPACE), 'the youngest objects are not served'],
+  ['Built-in proxy', 'bodies kept to be sent again', bytes(REPLAY_LIMITS.maxBytes), 'streamed, and not sent again'],
+  [
+    'Built-in proxy',
+    'bodies kept of a connection',
+    bytes(REPLAY_LIMITS.maxBytesOfConnection),
+    'streamed, and not sent again',
+  ],
+  [
+    'Built-in proxy',
+    'requests on an HTTP/2 connection',
+    count(HTTP2_LIMITS.settings.maxConcurrentStreams),
+    'the stream is refused',
+  ],
   [GATEWAY, 'includes that a root follows', count(MAX_INCLUDES), 'it is not served'],
   [GATEWAY, 'regular expressions of an object', count(MAX_PATTERNS_OF_OBJECT), 'it is not served'],
   [

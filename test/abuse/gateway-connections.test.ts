@@ -1,8 +1,9 @@
 /** The shipped `seamark gateway` with clients that hold connections: silent ones, and ones that send an octet now and then. */
 import { once } from 'node:events'
+import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { Namespace } from '@seamark/kube'
+import { Namespace, Service } from '@seamark/kube'
 import { HTTPProxy } from '@seamark/kube/contour'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { statusAt } from '../integration/gateway/started-verb.ts'
@@ -11,7 +12,10 @@ import { type LimitedProcess, startLimited } from './limited-process.ts'
 import { expectUnharmed } from './watched-victim.ts'
 
 const HEAP_MIB = 512
+/** Of the process with everything that is no heap, in MiB. */
+const MEMORY_MIB = 512
 const HOST = 'victim.example.test'
+const TENANT = 'tenant.example.test'
 const QUIET_MS = 3_000
 
 let cluster: TestCluster
@@ -34,6 +38,18 @@ beforeAll(async () => {
   await cluster.client.create(HTTPProxy, {
     metadata: { namespace: 'victim', name: 'victim' },
     spec: { virtualhost: { fqdn: HOST }, routes: [{ directResponsePolicy: { statusCode: 200, body: 'ok' } }] },
+  })
+  await cluster.client.create(Namespace, { metadata: { name: 'tenant' } })
+  await cluster.client.create(Service, {
+    metadata: { namespace: 'tenant', name: 'web' },
+    spec: { ports: [{ name: 'web', port: 80 }] },
+  })
+  await cluster.client.create(HTTPProxy, {
+    metadata: { namespace: 'tenant', name: 'tenant' },
+    spec: {
+      virtualhost: { fqdn: TENANT },
+      routes: [{ services: [{ name: 'web', port: 80 }], retryPolicy: { count: 1, perTryTimeout: '1s' } }],
+    },
   })
   ;[ports.probes, ports.metrics] = [await freePort(), await freePort()]
   const flags = [
@@ -110,6 +126,35 @@ it('200 clients that send an octet every 2 s are closed within the time of a hea
     // A second for a machine that is busy with other tests.
     expect(performance.now() - began).toBeLessThan(16_000)
   })
+}, 60_000)
+
+/** A request whose body is never complete; resolves when it is answered, or nothing more of it is to be read. */
+async function holdBody(session: ClientHttp2Session, part: Buffer): Promise<void> {
+  const headers = { ':method': 'POST', ':path': '/', ':authority': TENANT, 'content-length': part.length + 1 }
+  const stream = session.request(headers, { endStream: false })
+  stream.on('error', () => undefined)
+  await new Promise<void>((resolve) => {
+    stream.on('response', () => resolve())
+    stream.on('close', () => resolve())
+    stream.write(part, () => resolve())
+  })
+}
+
+it('600 bodies of 1 MB that are not completed, to a route with retries, do not fill the memory', async () => {
+  const victims = { 'the proxy': { host: '127.0.0.1', port: ports.http, headers: { host: HOST } } }
+  while ((await statusAt(ports.http, TENANT)) !== 503) await pause(50)
+  const part = Buffer.alloc(1_000_000, 'x')
+  await expectUnharmed(victims, QUIET_MS, async () => {
+    const sessions = Array.from({ length: 6 }, () => connectHttp2(`http://127.0.0.1:${ports.http}`))
+    for (const session of sessions) session.on('error', () => undefined)
+    for (let round = 0; round < 100; round++)
+      await Promise.all(sessions.map(async (session) => holdBody(session, part)))
+    for (const session of sessions) session.destroy()
+  })
+  expect(gateway.isRunning()).toBe(true)
+  const peak = await gateway.peakMib()
+  process.stdout.write(`peak of the process ${peak?.toFixed(0)} MiB\n`)
+  expect(peak ?? 0).toBeLessThanOrEqual(MEMORY_MIB)
 }, 60_000)
 
 it('metrics answer GET and HEAD only', async () => {

@@ -16,6 +16,8 @@ import { playgroundCrds } from '@seamark/operator'
 import { startLimited } from './limited-process.ts'
 
 const HEAP_MIB = 512
+/** Of the process with everything that is no heap, in MiB. */
+const MEMORY_MIB = 512
 /** Between two requests of the victim. */
 const PAUSE_MS = 10
 /** Requests of the victim without an attack, before and in the same process. */
@@ -144,6 +146,9 @@ export async function startAttackedGateway(config?: string): Promise<AttackedGat
         throw new Error(
           `a request of the victim waited ${attacked.max.toFixed(0)} ms, without the attack ${quiet.max.toFixed(0)} ms`,
         )
+      const peak = (await program.peakMib()) ?? 0
+      process.stdout.write(`peak of the process ${peak.toFixed(0)} MiB\n`)
+      if (peak > MEMORY_MIB) throw new Error(`the process took ${peak.toFixed(0)} MiB`)
     },
     statusOf: async (key) => (await cluster.client.get(HTTPProxy, key)).status,
     isRunning: () => program.isRunning(),

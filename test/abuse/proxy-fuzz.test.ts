@@ -27,11 +27,13 @@ it(
         quiet: Watched
         attacked: Watched
         faults: string[]
+        peakMib: number
       }
       process.stdout.write(
-        `victim without the fuzz ${JSON.stringify(result.quiet)}, with it ${JSON.stringify(result.attacked)}\n`,
+        `victim without the fuzz ${JSON.stringify(result.quiet)}, with it ${JSON.stringify(result.attacked)}; peak ${result.peakMib} MiB\n`,
       )
       expect(result).toMatchObject({ done: COMBINATIONS, failed: 0, faults: [] })
+      expect(result.peakMib).toBeLessThanOrEqual(512)
       expect(result.attacked.maxMs).toBeLessThan(result.quiet.maxMs + MORE_MS)
     } finally {
       await fuzz.stop()

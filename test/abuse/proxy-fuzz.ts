@@ -401,6 +401,6 @@ isOver = true
 const attacked = await watching
 agent.destroy()
 process.stdout.write(
-  `${JSON.stringify({ done, failed, quiet, attacked, faults: isVictimFault.slice(0, 5), seconds: Math.round((performance.now() - startedAt) / 1_000) })}\n`,
+  `${JSON.stringify({ done, failed, peakMib: Math.round(process.resourceUsage().maxRSS / 1024), quiet, attacked, faults: isVictimFault.slice(0, 5), seconds: Math.round((performance.now() - startedAt) / 1_000) })}\n`,
 )
 process.exit(0)

@@ -13,13 +13,17 @@ const LIMITS: ConnectionLimits = {
 
 interface Served {
   readonly table: ConnectionTable
+  /** Requests that arrived. */
+  readonly begun: () => number
   readonly open: (localAddress?: string) => Promise<Socket>
   /** The status, on a connection of its own. */
   readonly ask: (path?: string, localAddress?: string) => Promise<number>
 }
 
 async function serve(limits: Partial<ConnectionLimits> = {}): Promise<Served> {
+  let begun = 0
   const server: Server = createServer((received, response) => {
+    begun++
     if (received.url !== '/never') response.end('ok')
   })
   const table = limitConnections(server, { ...LIMITS, ...limits })
@@ -33,6 +37,7 @@ async function serve(limits: Partial<ConnectionLimits> = {}): Promise<Served> {
   })
   return {
     table,
+    begun: () => begun,
     async open(localAddress = '127.0.0.1') {
       const socket = connect({ host: '127.0.0.1', port, localAddress })
       onTestFinished(() => void socket.destroy())
@@ -57,7 +62,7 @@ async function serve(limits: Partial<ConnectionLimits> = {}): Promise<Served> {
 
 /** Also by a reset, with which `once` of node:events would reject. */
 const closed = async (socket: Socket): Promise<void> =>
-  new Promise((resolve) => (socket.destroyed ? resolve() : socket.once('close', () => resolve())))
+  new Promise((resolve) => (socket.closed ? resolve() : socket.once('close', () => resolve())))
 
 describe('connections', () => {
   it('that are silent give way to requests, the longest idle first', async () => {
@@ -98,6 +103,50 @@ describe('connections', () => {
     expect(await ask()).toBe(0)
     expect(await ask('/', '127.0.0.2')).toBe(200)
     expect(waiting).toHaveLength(4)
+  })
+
+  it('of few addresses do not use up all: each has a share of what the others leave', async () => {
+    const { ask, begun } = await serve({ maxConnections: 16, maxPerAddress: 8 })
+    const counts: number[] = []
+    for (const address of ['127.0.0.1', '127.0.0.2', '127.0.0.3']) {
+      const before = begun()
+      let refused = 0
+      for (let index = 1; index <= 16; index++) {
+        void ask('/never', address).then(() => refused++)
+        await expect.poll(() => begun() + refused).toBe(before + index)
+      }
+      counts.push(16 - refused)
+    }
+    expect(counts).toEqual([8, 4, 2])
+    expect(await ask('/', '127.0.0.4')).toBe(200)
+  })
+
+  it('of an address with few are taken when all have requests: the address with most loses one', async () => {
+    const { ask, table } = await serve({ maxConnections: 9, maxPerAddress: 9 })
+    let lost = 0
+    for (let index = 0; index < 8; index++) void ask('/never').then(() => lost++)
+    await expect.poll(() => table.size).toBe(8)
+    for (const address of ['127.0.0.2', '127.0.0.3', '127.0.0.4']) expect(await ask('/', address)).toBe(200)
+    await expect.poll(() => lost).toBeGreaterThan(0)
+    expect(lost).toBeLessThanOrEqual(3)
+  })
+
+  it('whose request makes no progress give way to new ones of their own address, those with progress do not', async () => {
+    const { ask, open, begun } = await serve({
+      maxConnections: 8,
+      maxPerAddress: 2,
+      headersTimeoutMs: 200,
+      stalledMs: 400,
+    })
+    const post = 'POST /never HTTP/1.1\r\nhost: x\r\ncontent-length: 9999\r\n\r\n'
+    const [silent, active] = [await open(), await open()]
+    for (const socket of [silent, active]) socket.write(post)
+    await expect.poll(begun).toBe(2)
+    const sending = setInterval(() => active.write('x'), 20)
+    onTestFinished(() => clearInterval(sending))
+    await expect.poll(async () => ask(), { timeout: 10_000 }).toBe(200)
+    await closed(silent)
+    expect(active.destroyed).toBe(false)
   })
 
   it('that send octets and no request are closed within the time of a header', async () => {

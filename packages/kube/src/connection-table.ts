@@ -8,8 +8,12 @@
  *   of the header, TLS handshake included; `idleTimeoutMs` between requests. Single octets do not count as activity. A
  *   check each second closes what would be late at the next one.
  * - Beyond the number for an address, or for all, those that are idle longest are closed, first the ones that never had a
- *   request; a new one is refused only while all of them have requests. What is closed has had a turn to be read: a request
- *   that has arrived is served, also in the middle of a flood.
+ *   request. What is closed has had a turn to be read: a request that has arrived is served, also in the middle of a flood.
+ * - An address has a share of what others leave free, so that a few of them do not use up everything. While all of its
+ *   connections have requests or are tunnels, the one that has made no progress for longest is closed for a new one, if that
+ *   is `stalledMs`; else the new one is refused.
+ * - An address with few connections always gets another one: when all are taken, the address with most loses the one that has
+ *   made no progress for longest. Progress are octets in either direction.
  *
  * A listener has a table of its own: a flood of one listener takes nothing from another.
  */
@@ -19,10 +23,15 @@ import { isIPv6, type Socket } from 'node:net'
 
 export interface ConnectionLimits {
   readonly maxConnections: number
-  /** Of one IPv4 address, or of one IPv6 network of 64 bits, which is what one client has. */
+  /**
+   * Of one IPv4 address, or of one IPv6 network of 64 bits, which is what one client has, while others have no requests; in
+   * general the same share of what they leave.
+   */
   readonly maxPerAddress: number
   readonly headersTimeoutMs: number
   readonly idleTimeoutMs: number
+  /** A request or a tunnel without progress for so long makes room for a new connection of its address. @default 10 s */
+  readonly stalledMs?: number
 }
 
 /** A TCP socket, the TLS socket on it, or what else has its addresses. */
@@ -30,6 +39,7 @@ export interface Peer {
   readonly remoteAddress?: string | undefined
   readonly remotePort?: number | undefined
   readonly localPort?: number | undefined
+  readonly bytesWritten?: number
 }
 
 /** Longest first. */
@@ -62,6 +72,8 @@ interface Source {
   readonly name: string
   connections: number
   readonly idle: IdleConnections
+  /** With requests, and tunnels; the one without progress for longest first. */
+  readonly busy: Set<Connection>
 }
 
 interface Connection {
@@ -69,6 +81,11 @@ interface Connection {
   readonly key: string
   readonly source: Source
   requests: number
+  /** What the octets of responses are written to. */
+  writer: Peer
+  /** Read and written when it was looked at last. */
+  octets: number
+  progressedAt: number
   hasServed: boolean
   /** When it is closed unless a request arrives. */
   deadline: number
@@ -79,6 +96,11 @@ interface Connection {
 }
 
 const CHECK_MS = 1_000
+const STALLED_MS = 10_000
+/** Of all connections: with requests, and tunnels. */
+const MOST_BUSY = 15 / 16
+/** Of the number for an address: what one has in any case. */
+const LEAST_SHARE = 1 / 16
 /** Connections beyond a limit until they have been read once; more than a system accepts in one turn. */
 const MAX_BEYOND = 1_024
 
@@ -91,6 +113,8 @@ export class ConnectionTable {
   readonly #idle = new IdleConnections()
   /** With more connections than they may have. */
   readonly #crowded = new Set<Source>()
+  /** The one with most requests and tunnels, and how many those were. */
+  #largest: { readonly source: Source; readonly found: number } | undefined
   #isTrimming = false
   /** Have been told. */
   readonly #ending = new Set<Connection>()
@@ -116,19 +140,22 @@ export class ConnectionTable {
     // The port of a connection whose end has not been reported yet.
     if (former !== undefined) this.#forget(former)
     const name = sourceOf(remoteAddress)
-    const source = this.#sources.get(name) ?? { name, connections: 0, idle: new IdleConnections() }
-    const { maxPerAddress, maxConnections } = this.#limits
-    if (source.connections - source.idle.size >= maxPerAddress) return refuse(socket)
-    if (this.#byKey.size - this.#idle.size >= maxConnections) return refuse(socket)
-    if (source.connections >= maxPerAddress) this.#crowded.add(source)
+    const source = this.#sources.get(name) ?? { name, connections: 0, idle: new IdleConnections(), busy: new Set() }
+    const { maxConnections } = this.#limits
+    const most = this.#mostOf(source)
+    if (source.busy.size >= most && !this.#evictStalled(source)) return refuse(socket)
+    if (this.#busy >= this.#mostBusy && !this.#evictLargest(source)) return refuse(socket)
+    if (source.connections >= most) this.#crowded.add(source)
     if (this.#crowded.has(source) || this.#byKey.size >= maxConnections) this.#trimLater()
-    if (source.connections >= maxPerAddress + MAX_BEYOND || this.#byKey.size >= maxConnections + MAX_BEYOND)
-      this.#trim()
+    if (source.connections >= most + MAX_BEYOND || this.#byKey.size >= maxConnections + MAX_BEYOND) this.#trim()
     const connection: Connection = {
       socket,
       key,
       source,
       requests: 0,
+      writer: socket,
+      octets: 0,
+      progressedAt: 0,
       hasServed: false,
       deadline: 0,
       receivedAtEnd: undefined,
@@ -147,16 +174,22 @@ export class ConnectionTable {
   begin(peer: Peer): void {
     const connection = this.#find(peer)
     if (connection === undefined) return
-    connection.requests++
     connection.hasServed = true
+    if (connection.requests++ > 0 || this.#byKey.get(connection.key) !== connection) return
     this.#idle.delete(connection)
-    connection.source.idle.delete(connection)
+    const { idle, busy } = connection.source
+    idle.delete(connection)
+    if (peer.bytesWritten !== undefined) connection.writer = peer
+    connection.progressedAt = performance.now()
+    busy.add(connection)
+    if (this.#busy > this.#mostBusy) this.#evictLargest(connection.source)
   }
 
   /** A response has ended. */
   end(peer: Peer): void {
     const connection = this.#find(peer)
     if (connection === undefined || --connection.requests > 0 || this.#byKey.get(connection.key) !== connection) return
+    connection.source.busy.delete(connection)
     if (connection.endGracefully === undefined) connection.receivedAtEnd = connection.socket.bytesRead
     this.#rest(connection, this.#limits.idleTimeoutMs)
   }
@@ -203,14 +236,57 @@ export class ConnectionTable {
   }
 
   #trim(): void {
-    const { maxPerAddress, maxConnections } = this.#limits
-    for (const source of this.#crowded) while (source.connections > maxPerAddress && this.#evict(source.idle));
+    const { maxConnections } = this.#limits
+    for (const source of this.#crowded)
+      while (source.connections > this.#mostOf(source) && this.#evict(source.idle.first));
     this.#crowded.clear()
-    while (this.#byKey.size > maxConnections && this.#evict(this.#idle));
+    while (this.#byKey.size > maxConnections && this.#evict(this.#idle.first));
   }
 
-  #evict(idle: IdleConnections): boolean {
-    const connection = idle.first
+  /** Leaves room for connections whose first request is on its way. */
+  get #mostBusy(): number {
+    return Math.max(1, Math.floor(this.#limits.maxConnections * MOST_BUSY))
+  }
+
+  /** With requests, and tunnels. */
+  get #busy(): number {
+    return this.#byKey.size - this.#idle.size
+  }
+
+  /** Connections that the source may have now. */
+  #mostOf(source: Source): number {
+    const { maxPerAddress, maxConnections } = this.#limits
+    const free = maxConnections - (this.#busy - source.busy.size)
+    return Math.max(
+      1,
+      Math.floor(maxPerAddress * LEAST_SHARE),
+      Math.floor((Math.max(0, free) * maxPerAddress) / maxConnections),
+    )
+  }
+
+  #evictStalled({ busy }: Source): boolean {
+    const [first] = busy
+    const { stalledMs = STALLED_MS } = this.#limits
+    return first !== undefined && first.progressedAt + stalledMs < performance.now() && this.#evict(first)
+  }
+
+  /** Closes a connection of the source that has most, for one that has less. */
+  #evictLargest({ busy }: Source): boolean {
+    if (this.#largest === undefined || this.#largest.source.busy.size * 2 < this.#largest.found) this.#findLargest()
+    if (busy.size + 1 >= (this.#largest?.source.busy.size ?? 0)) this.#findLargest()
+    const largest = this.#largest?.source
+    if (largest === undefined || busy.size + 1 >= largest.busy.size) return false
+    const [first] = largest.busy
+    return this.#evict(first)
+  }
+
+  #findLargest(): void {
+    let largest: Source | undefined
+    for (const source of this.#sources.values()) if (source.busy.size > (largest?.busy.size ?? 0)) largest = source
+    this.#largest = largest === undefined ? undefined : { source: largest, found: largest.busy.size }
+  }
+
+  #evict(connection: Connection | undefined): boolean {
     if (connection === undefined) return false
     this.#forget(connection)
     connection.socket.destroy()
@@ -230,6 +306,7 @@ export class ConnectionTable {
     this.#idle.delete(connection)
     this.#ending.delete(connection)
     source.idle.delete(connection)
+    source.busy.delete(connection)
     source.connections--
     if (source.connections === 0) this.#sources.delete(source.name)
   }
@@ -240,8 +317,27 @@ export class ConnectionTable {
     connection.endGracefully()
   }
 
+  /** What has made progress comes last. */
+  #followProgress(now: number): void {
+    for (const { busy } of this.#sources.values()) {
+      const active: Connection[] = []
+      for (const connection of busy) {
+        const octets = connection.socket.bytesRead + (connection.writer.bytesWritten ?? 0)
+        if (octets === connection.octets) continue
+        connection.octets = octets
+        connection.progressedAt = now
+        active.push(connection)
+      }
+      for (const connection of active) {
+        busy.delete(connection)
+        busy.add(connection)
+      }
+    }
+  }
+
   #closeOverdue(): void {
     const now = performance.now()
+    this.#followProgress(now)
     const latest = now + this.#checkMs
     for (const connection of [...this.#idle.silent, ...this.#idle.kept]) {
       if (connection.receivedAtEnd !== undefined && connection.socket.bytesRead !== connection.receivedAtEnd) {

@@ -53,7 +53,13 @@ function run(objects: Obj[], settings: Partial<BuildSettings> = {}) {
     (hostsOf(protocol).find((each) => each.host === host)?.routes ?? []).map(
       ({ origin, match }) => `${origin.namespace} ${match.path.value}`,
     )
-  return { ...result, hostsOf, routesOf, https: (host: string) => hostsOf('https').find((each) => each.host === host) }
+  return {
+    ...result,
+    result,
+    hostsOf,
+    routesOf,
+    https: (host: string) => hostsOf('https').find((each) => each.host === host),
+  }
 }
 
 describe('TLS of a host', () => {
@@ -80,6 +86,35 @@ describe('TLS of a host', () => {
     // Over plain HTTP nobody shows a certificate.
     const [http] = hostsOf('http')
     expect(http?.routes.map(({ upgradesToHttps }) => upgradesToHttps)).toEqual([true, true])
+  })
+
+  it('is served without the client certificates that an object asks for on no port', () => {
+    const tls = { certificateRefs: [{ name: 'cert' }] }
+    const { result } = run([
+      validating(),
+      gatewayClass,
+      object('Gateway', 'tenant/gw', {
+        spec: {
+          gatewayClassName: 'ours',
+          listeners: [
+            { name: 'plain', port: 80, protocol: 'HTTP' },
+            { name: 'plain-8082', port: 8082, protocol: 'HTTP' },
+            { name: 'tls', port: 443, protocol: 'HTTPS', tls },
+            { name: 'tls-9443', port: 9443, protocol: 'HTTPS', tls },
+          ],
+        },
+      }),
+      httpRoute('tenant/one', 'tenant/gw', ['site.test', 'tenant.test'], '/login'),
+    ])
+    const hostOf = (port: number, host: string) =>
+      result.ir.listeners.find((each) => each.port === port)?.hosts.find((each) => each.host === host)
+    const upgrades = (host: string) => hostOf(8082, host)?.routes.map(({ upgradesToHttps }) => upgradesToHttps)
+    expect([upgrades('site.test'), upgrades('tenant.test')]).toEqual([[true], [false]])
+    expect(hostOf(9443, 'site.test')?.tls).toMatchObject({
+      certificate: expect.stringMatching('^tenant/cert/') as string,
+      clientValidation: { isOptional: false, ca: expect.stringContaining('BEGIN') as string },
+    })
+    expect(hostOf(9443, 'tenant.test')?.tls?.clientValidation).toBeUndefined()
   })
 
   it('keeps the client validation that a lower-ranking object asks for', () => {

@@ -139,22 +139,37 @@ export class Draft {
 
   /** Decides the TLS of every host; after everything was added. */
   *settle(): Parts<void> {
-    const plain = this.#listener('http')
-    for (const [id, drafts] of this.#hosts) {
+    const plain = [...this.#hosts].filter(([id]) => parseListenerId(id).protocol === 'http')
+    const required = this.#requiredClients()
+    for (const drafts of this.#hosts.values()) {
       let count = 0
       for (const [host, draft] of drafts) {
         if (++count % PART === 0) yield
         if (draft.claims.length === 0) continue
-        const { conflicts, clients, ...settled } = settleTls(host, draft)
+        const { conflicts, clients, ...settled } = settleTls(host, draft, required.get(host))
         this.tlsConflicts.push(...conflicts)
         Object.assign(draft, settled)
         if (draft.tcp !== undefined && settled.isForwarded !== true) delete draft.tcp
         if (clients === undefined) continue
         for (const [key, route] of draft.routes) if (clients.refused.has(rankOf(route.origin))) draft.routes.delete(key)
         // Over plain HTTP there is no certificate of a client; the object that asks for it may permit that itself.
-        if (id === 'https') requireHttps(plain.get(host)?.routes, clients.rank)
+        for (const [, hosts] of plain) requireHttps(hosts.get(host)?.routes, clients.rank)
       }
     }
+  }
+
+  /** The claims that require client certificates of a host, of all ports. */
+  #requiredClients(): Map<string, TlsClaim[]> {
+    const required = new Map<string, TlsClaim[]>()
+    for (const drafts of this.#hosts.values())
+      for (const [host, { claims }] of drafts)
+        for (const claim of claims) {
+          if (claim.tls.clientValidation?.isOptional !== false) continue
+          const others = required.get(host)
+          if (others === undefined) required.set(host, [claim])
+          else others.push(claim)
+        }
+    return required
   }
 
   /** After `settle`. */

@@ -1,7 +1,7 @@
 /**
  * Who decides the TLS of a host that several objects declare: the highest-ranking kind (Ingress, HTTPProxy, Gateway API), of one
  * kind the one that was added first, which is the oldest. If one of them asks for client certificates, nothing of the host is
- * served without them.
+ * served without them, on any port.
  */
 import type { ClientValidation, Origin, TcpForwarding, TlsTermination } from '../ir/model.ts'
 import type { TlsConflict } from './draft.ts'
@@ -26,6 +26,7 @@ interface Settled {
 export function settleTls(
   host: string,
   { claims, tcp, tcpOrigin }: { claims: readonly TlsClaim[]; tcp?: TcpForwarding; tcpOrigin?: Origin },
+  requiredOfAllPorts: readonly TlsClaim[] = [],
 ): Settled {
   const best = claims.reduce((a, b) => (rankOf(b.origin) > rankOf(a.origin) ? b : a))
   const tcpRank = tcp === undefined || tcpOrigin === undefined ? -1 : rankOf(tcpOrigin)
@@ -36,7 +37,10 @@ export function settleTls(
       conflicts: claims.map(({ origin }) => lostTo(host, origin, tcpOrigin, 'passes its TLS connections on')),
     }
   const asking = claims.filter(({ tls }) => tls.clientValidation !== undefined)
-  const required = asking.filter(({ tls }) => tls.clientValidation?.isOptional === false)
+  const own = asking.filter(({ tls }) => tls.clientValidation?.isOptional === false)
+  // A kind may have ports with and without client certificates; another kind that asks for them asks on all ports.
+  const isOther = ({ origin }: TlsClaim) => claims.every((each) => rankOf(each.origin) !== rankOf(origin))
+  const required = own.length > 0 ? own : requiredOfAllPorts.filter(isOther)
   const [validating] = (required.length > 0 ? required : asking).toSorted((a, b) => rankOf(b.origin) - rankOf(a.origin))
   const clientValidation = validating?.tls.clientValidation
   const conflicts: TlsConflict[] = []

@@ -3,6 +3,7 @@
  * answers 421 for every other host, because a connection is for the host of its server name.
  */
 import type { Action, Backend, Listener, PathMatch, PathRewrite, Route, VirtualHost } from '../ir/model.ts'
+import { EDGE_SPELLINGS } from '../ir/field-names.ts'
 import type { Memo } from './memo.ts'
 import { durationOf, encode, Enums, type Any, type Message } from './protobuf.ts'
 import { joinedResource, MESSAGE_OF, type Resource } from './resource.ts'
@@ -96,6 +97,7 @@ function settingsOf(name: string, hosts: readonly VirtualHost[]): Uint8Array {
     // Clusters come first on the same stream; a missing one must not reject the routes of everybody.
     validate_clusters: { value: false },
     ignore_port_in_host_matching: true,
+    request_headers_to_remove: EDGE_SPELLINGS,
     ...(longest > DEFAULT_BODY_BYTES && { max_direct_response_body_size_bytes: { value: longest } }),
   })
 }

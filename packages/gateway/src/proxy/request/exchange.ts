@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
-import { HOP_BY_HOP } from '../../ir/field-names.ts'
+import { HOP_BY_HOP, isEdgeField } from '../../ir/field-names.ts'
 import { readFraming, type Framing } from './framing.ts'
 import { joinedForHttp2, type RequestVariables, type HeaderMap } from './header-variables.ts'
 import { hostOf, normalizePath, type RequestFacts } from './request-facts.ts'
@@ -171,18 +171,13 @@ function tokensOf(list: string): Set<string> {
   return new Set(list.split(',').map((token) => token.trim().toLowerCase()))
 }
 
-/** Set by proxies about their clients: the proxy is the edge, so that nobody before it is believed. */
-const CERTIFICATE_FIELD = 'x-forwarded-client-cert'
-const ENVOY_PREFIX = 'x-envoy-'
-
 /**
  * Headers of the request as the backend gets them, by Envoy's rules for the edge. Without the length of the body, which
  * whoever sends it writes.
  */
 export function forwardedHeaders({ request, facts, variables, isTls }: Exchange): HeaderMap {
   const headers = endToEnd(request.headers)
-  for (const name in headers) if (name.startsWith(ENVOY_PREFIX)) delete headers[name]
-  delete headers[CERTIFICATE_FIELD]
+  for (const name in headers) if (isEdgeField(name)) delete headers[name]
   delete headers['content-length']
   // It was answered when the request arrived.
   delete headers['expect']

@@ -60,9 +60,10 @@ export function forward(
   const streamed = streamedBody(request, framing.kind === 'length' ? framing.octets : undefined)
   if (!isRetrying && action.mirrors.length === 0) return start(streamed)
   const onCollected = guarded(exchange.response, (body: Buffer | undefined) => start(body ?? streamed))
-  share = deps.replays.open(connectionOf(exchange))
-  exchange.response.once('close', share.release)
-  collectBody(streamed, share, onCollected)
+  const opened = deps.replays.open(connectionOf(exchange))
+  share = opened
+  exchange.response.once('close', () => opened.release())
+  collectBody(streamed, opened, onCollected)
 
   function start(body: UpstreamBody | undefined): void {
     // The client may have been answered while its body was collected.
