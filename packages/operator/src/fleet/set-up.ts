@@ -183,7 +183,7 @@ function setUpRoots(
     })
     .watches(GlobalIngress, toRoot, { batchMs })
     .watches(LeafIngress, toRoot, { batchMs })
-    .watches(HostClaim, ({ spec }, cache) => claims.rootsOf(kind, spec.host, cache).map(keyOf))
+    .watches(HostClaim, ({ spec }, cache) => claims.waitersFor(kind, spec.host, cache).map(keyOf))
     .watches(GlobalIngressPolicy, ({ metadata }, cache) =>
       cache.list(kind.kind, metadata.name === 'default' ? undefined : metadata.namespace).map(keyOf),
     )
@@ -201,6 +201,16 @@ function setUpRoots(
     builder
       .watches(Gateway, (_gateway, cache) => everyRoot(cache), { optional: true })
       .watches(GatewayClass, (_class, cache) => everyRoot(cache), { optional: true })
+  // An older root keeps a host from the younger ones before it has a claim.
+  for (const rival of ROOT_KINDS)
+    builder.watches<Obj>(
+      rival.kind,
+      (object, cache) => rival.hostsOf(object).flatMap((host) => claims.rootsOf(kind, host, cache).map(keyOf)),
+      {
+        optional: rival.kind.kind !== 'Ingress',
+        when: (change) => change.type === 'deleted' || (change.type === 'updated' && !isReportOnly(change)),
+      },
+    )
   builder.triggers((mark) => triggers.start(kind, mark)).reconcile((root, ctx) => reconciler.reconcile(kind, root, ctx))
 }
 
