@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { FleetEnvironment, root } from './test-environment.ts'
 
 /** Far less than any periodic pass. */
-const SOON = { timeout: 10_000, interval: 20 }
+const SOON = { timeout: 30_000, interval: 20 }
 
 let environment: FleetEnvironment
 beforeEach(async () => {

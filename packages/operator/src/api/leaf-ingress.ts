@@ -47,6 +47,10 @@ const LeafIngressStatus = z.object({
   endpointsReady: z.int().optional().describe('Ready endpoints of the Services of the leaf.'),
   stale: z.boolean().optional().describe('The member cannot be read; the other fields are the last known.'),
   drainStartedAt: z.string().optional().describe('RFC 3339, when every DNS server had stopped answering the leaf.'),
+  waitsUntil: z
+    .string()
+    .optional()
+    .describe('RFC 3339, until when a leaf that drains stays because caches may have its addresses.'),
   conditions: conditionsSchema.optional(),
 })
 

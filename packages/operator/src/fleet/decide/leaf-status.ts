@@ -26,6 +26,9 @@ export function leafStatus(
     addresses: [...seen.addresses],
     ...(isAdmitted !== undefined && { admitted: isAdmitted }),
     ...(decision.drainStartedMs !== undefined && { drainStartedAt: timestamp(decision.drainStartedMs) }),
+    // Of other reasons the time is when to look again, and changes with each look.
+    ...(decision.reason === 'DrainWait' &&
+      decision.againAtMs !== undefined && { waitsUntil: timestamp(Math.ceil(decision.againAtMs / 1000) * 1000) }),
   }
 }
 
