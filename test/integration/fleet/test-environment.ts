@@ -172,7 +172,7 @@ export class FleetEnvironment implements AsyncDisposable {
 
   run(
     options: Partial<FleetOptions> = {},
-    others: Pick<AppOptions, 'balance' | 'dns' | 'fleet' | 'leader' | 'onReady' | 'publish'> = {},
+    others: Pick<AppOptions, 'balance' | 'dns' | 'fleet' | 'leader' | 'log' | 'onReady' | 'publish'> = {},
   ): Running {
     const writes: string[] = []
     const cluster: Connection = connect(configFromText(this.hub.kubeconfig), {
