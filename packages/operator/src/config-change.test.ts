@@ -69,6 +69,9 @@ describe('what is said about a changed file', () => {
     expect(say(same, found)).toEqual([
       'ConfigurationChanged: /etc/seamark.yaml was changed at 2026-01-02T03:04:05Z; it is again as the manager runs',
     ])
+    expect(say({ kind: 'valid', live: ['logLevel'], restart: [] }, found)[0]).toContain(
+      ': logLevel; nothing waits for a restart any more',
+    )
     expect(say(same)).toEqual([])
   })
 
