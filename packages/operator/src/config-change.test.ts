@@ -13,12 +13,20 @@ function configOf(text: string): ManagerConfiguration {
 describe('a configuration that changes while the manager runs', () => {
   it('takes what may change, keeps the rest, and names both', () => {
     const running = configOf('mode: enforce\nlogLevel: info\nsafety: {maxChanges: 5}\n')
-    const found = configOf('mode: observe\nlogLevel: debug\nsafety: {maxChanges: 9}\nfleet: {enabled: true, answeredElsewhere: true}\n')
+    const found = configOf(
+      'mode: observe\nlogLevel: debug\nsafety: {maxChanges: 9}\nfleet: {enabled: true, answeredElsewhere: true}\n',
+    )
     const change = changeConfig(running, found)
-    expect(change).toMatchObject({ live: ['logLevel', 'safety.maxChanges'], restart: ['mode', 'fleet.enabled', 'fleet.answeredElsewhere'] })
+    expect(change).toMatchObject({
+      live: ['logLevel', 'safety.maxChanges'],
+      restart: ['mode', 'fleet.enabled', 'fleet.answeredElsewhere'],
+    })
     expect(change.config).toEqual({ ...running, logLevel: 'debug', safety: { ...running.safety, maxChanges: 9 } })
     expect(running.logLevel).toBe('info')
-    expect(changeConfig(change.config, found)).toMatchObject({ live: [], restart: ['mode', 'fleet.enabled', 'fleet.answeredElsewhere'] })
+    expect(changeConfig(change.config, found)).toMatchObject({
+      live: [],
+      restart: ['mode', 'fleet.enabled', 'fleet.answeredElsewhere'],
+    })
   })
 
   it('names what only a file can contain', () => {
@@ -69,6 +77,9 @@ describe('what is said about a changed file', () => {
     expect(say(same, found)).toEqual([
       'ConfigurationChanged: /etc/seamark.yaml was changed at 2026-01-02T03:04:05Z; it is again as the manager runs',
     ])
+    expect(say({ kind: 'valid', live: ['logLevel'], restart: [] }, found)[0]).toContain(
+      ': logLevel; nothing waits for a restart any more',
+    )
     expect(say(same)).toEqual([])
   })
 

@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Ingress, Secret } from '@seamark/kube'
+import { createLogger, CustomResourceDefinition, Ingress, Secret } from '@seamark/kube'
 import { Cluster, DNSLoadBalancerEndpoint, GlobalIngressPolicy, MEMBER_ROLE } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
@@ -52,6 +52,9 @@ describe('the commands of the fleet', () => {
       const { client } = environment.hub
       const hub = ['--kubeconfig', writeKubeconfig(folder, environment)]
       const namespace = ['-n', 'manager']
+      // A kind of roots that is absent is waited for.
+      const kind = 'httproutes.gateway.networking.k8s.io'
+      await environment.member('eu1').client.delete(CustomResourceDefinition, kind)
       for (const name of ['eu1', 'us1']) {
         const added = await seamark('cluster', 'add', name, ...hub, ...namespace)
         expect([added.code, added.stderr]).toEqual([EXIT.ok, ''])
@@ -62,9 +65,13 @@ describe('the commands of the fleet', () => {
         await environment.deploy(name)
       }
       expect((await seamark('cluster', 'add', 'No_Name', ...hub)).code).toBe(EXIT.usage)
-      environment.run()
+      const lines: string[] = []
+      environment.run({}, { log: createLogger({ destination: { write: (line: string) => void lines.push(line) } }) })
       const list = async () => (await seamark('cluster', 'list', ...hub)).stdout
       await expect.poll(list, POLL_OPTIONS).toMatch(/eu1 +True +ClusterReady .*\n.*us1 +True +ClusterReady/)
+
+      // The role lacks nothing that the manager asks for.
+      expect(lines.filter((line) => /"failure":"denied"|forbidden/.test(line))).toEqual([])
 
       await applyExample(client, 'fleet/hub.yaml')
       // Before anything is published: a drain waits for twice the highest TTL of the last hour.

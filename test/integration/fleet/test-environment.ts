@@ -172,7 +172,10 @@ export class FleetEnvironment implements AsyncDisposable {
 
   run(
     options: Partial<FleetOptions> = {},
-    others: Pick<AppOptions, 'balance' | 'dns' | 'fleet' | 'grants' | 'leader' | 'onReady' | 'probes' | 'publish'> = {},
+    others: Pick<
+      AppOptions,
+      'balance' | 'dns' | 'fleet' | 'grants' | 'leader' | 'log' | 'onReady' | 'probes' | 'publish'
+    > = {},
   ): Running {
     const writes: string[] = []
     const cluster: Connection = connect(configFromText(this.hub.kubeconfig), {

@@ -6,10 +6,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createDnsClient, groupRecords, RCODE, rcodeName, type ServerAddress } from '@seamark/dns'
-import { Event, Namespace } from '@seamark/kube'
+import { Event, Namespace, Secret } from '@seamark/kube'
 import { DNSEndpoint } from '@seamark/operator'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { createNamespace, type TestEnvironment, environmentKinds } from '../publish/test-environment.ts'
+import { addNode } from '../wildcard/bench.ts'
 import { buildBundle, type ManagerProcess, startManager } from '../records/manager-process.ts'
 
 const POLL_OPTIONS = { timeout: 30_000, interval: 20 }
@@ -57,6 +58,7 @@ async function ask(server: ServerAddress, name: string): Promise<string> {
   if (message.rcode !== RCODE.NOERROR) return rcodeName(message.rcode)
   return groupRecords(message.answers)
     .flatMap(({ values }) => [...values])
+    .sort()
     .join(' ')
 }
 
@@ -148,4 +150,29 @@ it('allow-lists, zones, limits and the log level change while it answers; the re
   expect(manager.log()).toContain('"host":"five.b.test."')
   expect(manager.log().match(/"reason":"LeaderElected"/g)).toHaveLength(1)
   expect(await manager.stop()).toBe(0)
+})
+
+it('address ranges that members must not have apply to the members that are there, and their end as well', async () => {
+  const member = await environment.userCluster('par1')
+  cleanups.push(async () => member.stop())
+  await environment.client.create(Secret, {
+    metadata: { namespace: 'seamark', name: 'cluster-par1', labels: { 'seamark.io/cluster': 'par1' } },
+    data: { kubeconfig: Buffer.from(member.kubeconfig).toString('base64') },
+  })
+  const members = (denied: string): string =>
+    settings({
+      grants: 'a.test',
+      zones: 'a.test',
+      more: `allowLoopback: true\nwildcard: { enabled: true, zone: a.test }\ndenyAddresses: [${denied}]`,
+    })
+  await addNode(member.client, 'node-1', { external: ['203.0.113.11'] })
+  await write(members(''))
+  const { manager, at } = await start()
+  await answers(at, 'any.par1.a.test', '203.0.113.11')
+  await write(members('127.0.0.0/8'))
+  await said(manager, 'KubeconfigRefused', 'cluster-par1')
+  expect(await ask(at, 'any.par1.a.test')).toBe('203.0.113.11')
+  await write(members(''))
+  await addNode(member.client, 'node-2', { external: ['203.0.113.12'] })
+  await answers(at, 'any.par1.a.test', '203.0.113.11 203.0.113.12')
 })

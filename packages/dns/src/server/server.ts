@@ -89,6 +89,8 @@ export interface DnsServer {
   /** Refuses queries for names of this zone until the next `swap`. */
   suspend(origin: Fqdn): void
   remove(origin: Fqdn): void
+  /** Another limit of answers of one kind per second and prefix. */
+  setResponsesPerSecond(count: number): void
   counters(): DnsServerCounters
   /** Queries answered from each RRset since the zone is served; RRsets without queries are left out. */
   hits(origin: Fqdn): RRsetHits[]
@@ -227,6 +229,11 @@ class Server {
     this.workers?.remove(origin)
   }
 
+  setResponsesPerSecond(count: number): void {
+    this.limiter.setResponsesPerSecond(count)
+    this.workers?.setResponsesPerSecond(shareOf(count, this.#options.workers ?? 1))
+  }
+
   /** A packet that a worker received and does not answer itself. */
   async answerForWorker(query: Uint8Array, address: string, port: number): Promise<Uint8Array | undefined> {
     let deferred: Promise<Uint8Array | undefined> | undefined
@@ -239,7 +246,7 @@ class Server {
 
   async startWorkers(addresses: readonly ListenAddress[], count: number): Promise<void> {
     const { cookieSecret, maxUdpSize, regions, rateLimit } = this.#options
-    const share = (limit: number | undefined, fallback: number) => Math.max(1, Math.ceil((limit ?? fallback) / count))
+    const share = (limit: number | undefined, fallback: number) => shareOf(limit ?? fallback, count)
     this.workers = await Workers.start({
       count,
       settings: {
@@ -265,6 +272,11 @@ class Server {
     await this.#notifier.close()
     await this.#client.close()
   }
+}
+
+/** Of one of the threads. */
+function shareOf(limit: number, threads: number): number {
+  return Math.max(1, Math.ceil(limit / threads))
 }
 
 const isShared = ({ workers = 1 }: DnsServerOptions): boolean => workers > 1 && CAN_SHARE_PORT
@@ -309,6 +321,7 @@ export async function createDnsServer(options: DnsServerOptions): Promise<DnsSer
     swap: (zone, deltas) => server.swap(zone, deltas),
     suspend: (origin) => server.suspend(origin),
     remove: (origin) => server.remove(origin),
+    setResponsesPerSecond: (count) => server.setResponsesPerSecond(count),
     counters: () => ({
       ...sumCounters([{ ...server.totals, limited: server.limiter.limited }, ...(server.workers?.counters() ?? [])]),
       updates: server.special.updates,

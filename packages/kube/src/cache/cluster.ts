@@ -76,6 +76,8 @@ export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cl
     },
   }
   const log = options.log ?? pino({ level: 'silent' })
+  // Of several clusters in one log.
+  const own = log.child({ cluster: name })
   const credentials = replaceableCredentials(config.credentials)
   const rest = createRest(
     { ...config, credentials },
@@ -98,9 +100,9 @@ export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cl
     ...(options.freeze !== undefined && { freeze: options.freeze }),
     onFailure(kind, failure, error) {
       observer.restart?.({ kind: kindName(kind), reason: failure })
-      log.warn({ kind: kindName(kind), failure, error: messageOf(error) }, 'watch restarts')
+      own.warn({ kind: kindName(kind), failure, error: messageOf(error) }, 'watch restarts')
     },
-    onUserError: (what, error) => log.error({ what, error: messageOf(error) }, 'handler failed'),
+    onUserError: (what, error) => own.error({ what, error: messageOf(error) }, 'handler failed'),
   })
   const client = createClient(rest, { cache: informers, fieldManager })
   return {

@@ -194,7 +194,7 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
   const defaults = createLearnedDefaults()
   const environmentOf = (of: Cluster, fence: WriteFence): Environment => {
     const by = { reportingController: fieldManager, reportingInstance: identity }
-    const recorder = createRecorder({ client: of.client, log, clock, fence, ...by })
+    const recorder = createRecorder({ client: of.client, log: log.child({ cluster: of.name }), clock, fence, ...by })
     return { cluster: of, fieldManager, fence, defaults, recorder, metrics, clock, log }
   }
   const { leader } = options

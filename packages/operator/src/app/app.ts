@@ -89,7 +89,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     changes?.onChange((next, settings) => {
       current = { ...next, changes }
       killSwitch.set('configuration', next.isPaused === true)
-      if (next.dns !== undefined) dns?.setZones(next.dns.config.zones)
+      if (next.dns !== undefined) dns?.configure(next.dns.config)
       if (settings.some((path) => path !== 'pause')) mgr.renewControl(`settings changed: ${settings.join(', ')}`)
     })
     await mgr.run(signal)

@@ -39,6 +39,8 @@ export interface ClaimedHosts {
 
 export class Claims {
   readonly #byHost: readonly { readonly kind: RootKind; readonly index: Index<Obj> }[]
+  /** Roots by what follows the first label of their hosts. */
+  readonly #byParent: readonly { readonly kind: RootKind; readonly index: Index<Obj> }[]
   readonly #byBase: Index<HostClaim>
   readonly #byOwner: Index<HostClaim>
   readonly #isRoot: (kind: RootKind, object: Immutable<Obj>) => boolean
@@ -55,7 +57,13 @@ export class Claims {
       kind,
       index: manager.index<Obj>(kind.kind, 'fleetHost', (object) => kind.hostsOf(object)),
     }))
-    this.#byBase = manager.index(HostClaim, 'base', ({ spec }) => [spec.host.slice(spec.host.indexOf('.') + 1)])
+    this.#byParent = ROOT_KINDS.map((kind) => ({
+      kind,
+      index: manager.index<Obj>(kind.kind, 'fleetHostParent', (object) => [
+        ...new Set(kind.hostsOf(object).map(parentOf)),
+      ]),
+    }))
+    this.#byBase = manager.index(HostClaim, 'base', ({ spec }) => [parentOf(spec.host)])
     this.#byOwner = manager.index(HostClaim, 'owner', ({ spec }) => spec.owners.map(({ uid }) => uid))
   }
 
@@ -63,6 +71,15 @@ export class Claims {
   rootsOf(kind: RootKind, host: string, ctx: Pick<Context, 'by'>): readonly Immutable<Obj>[] {
     const index = this.#byHost.find((each) => each.kind === kind)?.index
     return index === undefined ? [] : ctx.by(index, host)
+  }
+
+  /** Roots of a kind that may have the host when nobody else has it: those that name it, or a name that overlaps it. */
+  waitersFor(kind: RootKind, host: string, ctx: Pick<Context, 'by'>): readonly Immutable<Obj>[] {
+    const same = this.rootsOf(kind, host, ctx)
+    if (!host.startsWith('*.')) return [...same, ...this.rootsOf(kind, `*.${parentOf(host)}`, ctx)]
+    const index = this.#byParent.find((each) => each.kind === kind)?.index
+    // The roots of the wildcard itself are among them.
+    return index === undefined ? same : ctx.by(index, parentOf(host))
   }
 
   async take(
@@ -145,7 +162,7 @@ export class Claims {
   }
 
   #overlapping(host: string, ctx: Context): Immutable<HostClaim>[] {
-    const base = host.slice(host.indexOf('.') + 1)
+    const base = parentOf(host)
     const wildcard = ctx.get(HostClaim, claimName(`*.${base}`))
     const candidates = host.startsWith('*.') ? ctx.by(this.#byBase, base) : wildcard === undefined ? [] : [wildcard]
     return candidates.filter(({ spec }) => overlaps(spec.host, host))
@@ -158,6 +175,11 @@ export class Claims {
         .map((object) => claimantOf(kind, object)),
     )
   }
+}
+
+/** Without the first label. */
+function parentOf(host: string): string {
+  return host.slice(host.indexOf('.') + 1)
 }
 
 function claimantOf({ kind }: RootKind, root: Immutable<Obj>): Claimant {

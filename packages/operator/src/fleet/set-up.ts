@@ -201,7 +201,7 @@ function setUpRoots(
     })
     .watches(GlobalIngress, toRoot, { batchMs })
     .watches(LeafIngress, toRoot, { batchMs })
-    .watches(HostClaim, ({ spec }, cache) => claims.rootsOf(kind, spec.host, cache).map(keyOf))
+    .watches(HostClaim, ({ spec }, cache) => claims.waitersFor(kind, spec.host, cache).map(keyOf))
     .watches(GlobalIngressPolicy, ({ metadata }, cache) =>
       cache.list(kind.kind, metadata.name === DEFAULT_POLICY_NAME ? undefined : metadata.namespace).map(keyOf),
     )
@@ -225,6 +225,16 @@ function setUpRoots(
         const roots = manager.cluster.informers.informer(kind.kind)
         if (DNS_KINDS.has(informer.kind) && roots.hasSynced) mark(everyRoot(manager.cluster.informers))
       }),
+    )
+  // An older root keeps a host from the younger ones before it has a claim.
+  for (const rival of ROOT_KINDS)
+    builder.watches<Obj>(
+      rival.kind,
+      (object, cache) => rival.hostsOf(object).flatMap((host) => claims.rootsOf(kind, host, cache).map(keyOf)),
+      {
+        optional: rival.kind.kind !== 'Ingress',
+        when: (change) => change.type === 'deleted' || (change.type === 'updated' && !isReportOnly(change)),
+      },
     )
   builder.triggers((mark) => triggers.start(kind, mark)).reconcile((root, ctx) => reconciler.reconcile(kind, root, ctx))
 }

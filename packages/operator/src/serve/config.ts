@@ -131,7 +131,8 @@ export const DnsConfig = z
       .min(1)
       .max(1_000_000)
       .default(20)
-      .describe('responses of one kind a second to one /24 or /56 before they are limited'),
+      .describe('responses of one kind a second to one /24 or /56 before they are limited')
+      .meta(LIVE),
   })
   .superRefine((config, context) => {
     if (config.dataDir !== '' && config.copyDir !== '')

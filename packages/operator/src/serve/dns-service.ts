@@ -49,8 +49,11 @@ export interface DnsService {
   readonly provider: Provider
   /** Zones and whether they are answered. */
   zones(): readonly ZoneStatus[]
-  /** Serves these zones from now on (`dns.zones`), a new one as at a start: when `lead` or the leader has created it. */
-  setZones(zones: readonly string[]): void
+  /**
+   * Serves the zones of this configuration from now on, a new one as at a start: when `lead` or the leader has created it. Takes
+   * its rate limit, too.
+   */
+  configure(config: Pick<DnsConfig, 'zones' | 'rateLimit'>): void
   /** Takes over the zones in the process that writes. False: some cannot be read or created yet; call it again. */
   lead(signal: AbortSignal): Promise<boolean>
   /** What was led before is not: calls of the provider wait for the next `lead`. */
@@ -109,7 +112,7 @@ class Service implements DnsService {
   #leading: Promise<void> = Promise.resolve()
   #onLeading: () => void = () => undefined
   #hasCaughtUp = false
-  /** Settles when the zones are those of the last `setZones`. */
+  /** Settles when the zones are those of the last `configure`. */
   #zonesSet: Promise<void> = Promise.resolve()
   /** Set while `follow` runs with primaries: starts to follow zones that are new. */
   #followNew: (() => void) | undefined
@@ -259,7 +262,8 @@ class Service implements DnsService {
     await Promise.all(running)
   }
 
-  setZones(zones: readonly string[]): void {
+  configure({ zones, rateLimit }: Pick<DnsConfig, 'zones' | 'rateLimit'>): void {
+    this.server.setResponsesPerSecond(rateLimit)
     this.#zonesSet = this.#zonesSet
       .then(async () => this.#zones.setZones(zones))
       .then(() => {

@@ -6,7 +6,7 @@
  * Guarantee: a cluster without findings writes nothing, neither at a start nor later; the condition is removed with the last
  * finding.
  */
-import { type Clock, type Condition, type Context, Forbidden, Secret, setCondition } from '@seamark/kube'
+import { type Clock, type Condition, type Context, Forbidden, Secret, setCondition, timestamp } from '@seamark/kube'
 import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
 import { supportsConditions } from '../api/condition-support.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
@@ -46,7 +46,11 @@ export class ClusterReports {
     const about: Immutable<Obj> | undefined =
       secret === undefined ? live : context.get(Secret, `${namespace}/${secret.name}`)
     for (const finding of findNews(cluster, this.#last.get(cluster) ?? [], findings)) {
-      const { severity, reason, message } = finding
+      const { severity, reason } = finding
+      // The time makes each outage an Event of its own: without it the second one would be counted on the first.
+      const message = MEMBER_CODES.has(reason)
+        ? `${finding.message}; since ${timestamp(this.#clock.now())}`
+        : finding.message
       if (MEMBER_CODES.has(reason)) this.#notify({ reason, severity, message, fields: { cluster } })
       else context.log[severity === 'Warning' ? 'warn' : 'info']({ cluster, reason }, message)
       if (about !== undefined) context.event(about, severity, reason, message)

@@ -112,7 +112,8 @@ export async function waitUntilEmpty(
     if (items.length === 0) return true
     const counts = new Map<string, number>()
     for (const { status } of items) {
-      const state = `${status?.phase ?? 'Pending'} ${status?.reason ?? ''}`.trim()
+      const until = status?.waitsUntil === undefined ? '' : ` until ${status.waitsUntil}`
+      const state = `${status?.phase ?? 'Pending'} ${status?.reason ?? ''}`.trim() + until
       counts.set(state, (counts.get(state) ?? 0) + 1)
     }
     const text = [...counts]

@@ -22,6 +22,16 @@ describe('response rate limiting', () => {
     expect(limiter.limited).toBe(100)
   })
 
+  it('takes another limit while it runs', () => {
+    const limiter = new RateLimiter({ responsesPerSecond: 20 })
+    expect(send(limiter, '192.0.2.1', 120, START).answer).toBe(20)
+    limiter.setResponsesPerSecond(50)
+    expect(send(limiter, '192.0.2.1', 120, START + 20_000).answer).toBe(50)
+    expect(send(limiter, '192.0.3.1', 120, START + 20_000).answer).toBe(50)
+    limiter.setResponsesPerSecond(10)
+    expect(send(limiter, '192.0.4.1', 120, START + 20_000).answer).toBe(10)
+  })
+
   it('counts a /24 and a /56 as one source, and others apart', () => {
     const limiter = new RateLimiter({ responsesPerSecond: 10 })
     send(limiter, '192.0.2.1', 50, START)

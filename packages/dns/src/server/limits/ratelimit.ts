@@ -57,7 +57,7 @@ export interface Prefix {
 }
 
 export class RateLimiter {
-  readonly #perKind: number
+  #perKind: number
   readonly #all: number
   readonly #slip: number
   readonly #amplification: number
@@ -80,6 +80,11 @@ export class RateLimiter {
     this.maxAnswerRatio = options.maxAnswerRatio ?? 5
     this.#isLoopbackLimited = options.isLoopbackLimited ?? false
     this.#maxPrefixes = options.maxPrefixes ?? 100_000
+  }
+
+  /** Another limit of answers of one kind; what a prefix has used counts. */
+  setResponsesPerSecond(count: number): void {
+    this.#perKind = count
   }
 
   /** Keys in both generations. */

@@ -18,6 +18,7 @@ export type ToWorker =
   | { readonly kind: 'changes'; readonly origin: Fqdn; readonly deltas: Uint8Array }
   | { readonly kind: 'suspend'; readonly origin: Fqdn }
   | { readonly kind: 'remove'; readonly origin: Fqdn }
+  | { readonly kind: 'limit'; readonly responsesPerSecond: number }
   /** The answer to a packet that the worker passed on. */
   | { readonly kind: 'answer'; readonly id: number; readonly bytes: Uint8Array | undefined }
   | { readonly kind: 'close' }

@@ -80,6 +80,9 @@ parentPort?.on('message', (message: ToWorker) => {
     case 'remove':
       zones.delete(message.origin)
       return
+    case 'limit':
+      limiter.setResponsesPerSecond(message.responsesPerSecond)
+      return
     case 'answer':
       waiting.get(message.id)?.(message.bytes)
       waiting.delete(message.id)

@@ -39,6 +39,8 @@ const RESTART_MS = 1000
 export class Workers {
   readonly #options: WorkersOptions
   readonly #threads: Thread[] = []
+  /** Since the start: for threads that are replaced. */
+  #limit: ToWorker | undefined
   #isClosed = false
 
   private constructor(options: WorkersOptions) {
@@ -63,6 +65,7 @@ export class Workers {
     const thread: Thread = { worker, counters: undefined }
     this.#threads.push(thread)
     const post = (message: ToWorker) => worker.postMessage(message)
+    if (this.#limit !== undefined) post(this.#limit)
     for (const origin of suspended()) post({ kind: 'suspend', origin })
     for (const zone of zones()) post({ kind: 'zone', origin: zone.origin, snapshot: snapshotOf(zone) })
     await new Promise<void>((resolve, reject) => {
@@ -132,6 +135,12 @@ export class Workers {
 
   remove(origin: Fqdn): void {
     this.#post({ kind: 'remove', origin })
+  }
+
+  /** Of each thread. */
+  setResponsesPerSecond(responsesPerSecond: number): void {
+    this.#limit = { kind: 'limit', responsesPerSecond }
+    this.#post(this.#limit)
   }
 
   /** As reported within the last second. */

@@ -1,7 +1,14 @@
 import { findCondition } from '@seamark/kube'
 import { describe, expect, it } from 'vitest'
 import type { Cluster } from '../../api/cluster.ts'
-import { type ClusterFacts, type Contact, decideClusterStatus, NO_HISTORY, recordContact } from './cluster-status.ts'
+import {
+  clusterEvents,
+  type ClusterFacts,
+  type Contact,
+  decideClusterStatus,
+  NO_HISTORY,
+  recordContact,
+} from './cluster-status.ts'
 
 const answered: Contact = {
   state: 'answered',
@@ -39,6 +46,28 @@ const ready = (status: Cluster['status']) => {
   const condition = findCondition(status?.conditions, 'Ready')
   return `${condition?.status} ${condition?.reason}`
 }
+
+it('each outage of a cluster is an Event of its own, and so is its end', () => {
+  let status: Cluster['status']
+  const notes: string[] = []
+  const at = (second: number, isLost: boolean): void => {
+    const history = { hits: isLost ? 0 : 2, misses: isLost ? 3 : 0, lastHitMs: nowMs, countedMissMs: undefined }
+    const contact = isLost ? failed : answered
+    const next = decide({ ...(status !== undefined && { status }), contact, history, nowMs: nowMs + second * 1000 })
+    notes.push(...clusterEvents(status, next).map(({ type, reason, note }) => `${type} ${reason}: ${note}`))
+    status = next
+  }
+  at(0, false)
+  at(60, true)
+  at(70, true)
+  at(90, false)
+  at(120, true)
+  expect(notes).toEqual([
+    'Warning ClusterUnreachable: connect ECONNREFUSED; since 2026-01-01T00:01:00Z',
+    'Normal ClusterReady: leaves can be placed on it; since 2026-01-01T00:01:30Z',
+    'Warning ClusterUnreachable: connect ECONNREFUSED; since 2026-01-01T00:02:00Z',
+  ])
+})
 
 describe('the status of a cluster', () => {
   it('is ready when its API server answers and allows everything', () => {

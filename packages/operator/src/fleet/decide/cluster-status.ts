@@ -123,6 +123,35 @@ export function decideClusterStatus(facts: ClusterFacts): Status {
   }
 }
 
+export interface ClusterEvent {
+  readonly type: 'Normal' | 'Warning'
+  readonly reason: string
+  readonly note: string
+}
+
+/**
+ * When the Cluster becomes ready or is not any more, and when a drain exceeds its deadline. The time makes each outage an Event of
+ * its own: without it the second one would be counted on the first.
+ */
+export function clusterEvents(before: Immutable<Cluster>['status'], status: Status): ClusterEvent[] {
+  const events: ClusterEvent[] = []
+  const [readyBefore, ready] = [before, status].map((each) => findCondition(each?.conditions, 'Ready'))
+  if (
+    ready !== undefined &&
+    readyBefore?.status !== ready.status &&
+    (readyBefore !== undefined || ready.status === 'False')
+  )
+    events.push({
+      type: ready.status === 'True' ? 'Normal' : 'Warning',
+      reason: ready.reason ?? '',
+      note: `${ready.message}; since ${ready.lastTransitionTime}`,
+    })
+  const [drainBefore, draining] = [before, status].map((each) => findCondition(each?.conditions, 'Draining'))
+  if (draining?.reason === 'DrainDeadlineReached' && drainBefore?.reason !== draining.reason)
+    events.push({ type: 'Warning', reason: draining.reason, note: draining.message ?? '' })
+  return events
+}
+
 /** Whether leaves are moved away from the cluster. */
 function isDraining({ spec, metadata }: Immutable<Cluster>): boolean {
   return spec.drain?.enabled === true || metadata.deletionTimestamp !== undefined

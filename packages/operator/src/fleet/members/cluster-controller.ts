@@ -8,7 +8,6 @@ import {
   type Manager,
   type Next,
   addFinalizer,
-  findCondition,
   removeFinalizer,
   requeue,
 } from '@seamark/kube'
@@ -19,6 +18,7 @@ import { LeafIngress } from '../../api/leaf-ingress.ts'
 import type { MemberRegistry } from '../../clusters/member-registry.ts'
 import type { ProductMetrics } from '../../metrics.ts'
 import {
+  clusterEvents,
   type Contact,
   type ContactHistory,
   decideClusterStatus,
@@ -120,7 +120,7 @@ class Clusters {
       name,
       status.conditions?.some(({ type, status: value }) => type === 'Reachable' && value === 'True'),
     )
-    reportStatus(cluster, status, ctx)
+    for (const { type, reason, note } of clusterEvents(cluster.status, status)) ctx.event(cluster, type, reason, note)
     await ctx.status(cluster, status)
   }
 
@@ -177,20 +177,6 @@ function countByReason(leaves: readonly Immutable<LeafIngress>[]): Map<string, n
     counts.set(reason, (counts.get(reason) ?? 0) + 1)
   }
   return counts
-}
-
-/** An Event when the Cluster becomes ready or is not any more, and when a drain exceeds its deadline. */
-function reportStatus(cluster: Immutable<Cluster>, status: NonNullable<Cluster['status']>, ctx: Context): void {
-  const [readyBefore, ready] = [cluster.status, status].map((each) => findCondition(each?.conditions, 'Ready'))
-  if (
-    ready !== undefined &&
-    readyBefore?.status !== ready.status &&
-    (readyBefore !== undefined || ready.status === 'False')
-  )
-    ctx.event(cluster, ready.status === 'True' ? 'Normal' : 'Warning', ready.reason, ready.message)
-  const [before, draining] = [cluster.status, status].map((each) => findCondition(each?.conditions, 'Draining'))
-  if (draining?.reason === 'DrainDeadlineReached' && before?.reason !== draining.reason)
-    ctx.event(cluster, 'Warning', draining.reason, draining.message)
 }
 
 /** The older of two Clusters with one API server keeps it. */

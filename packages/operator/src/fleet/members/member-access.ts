@@ -9,6 +9,8 @@ export interface Right {
   readonly group: string
   readonly resource: string
   readonly verbs: readonly string[]
+  /** Without it everything works, but is noticed later. */
+  readonly isOptional?: boolean
 }
 
 const READ = ['get', 'list', 'watch'] as const
@@ -25,6 +27,13 @@ const MEMBER_RIGHTS: readonly Right[] = [
   { group: 'discovery.k8s.io', resource: 'endpointslices', verbs: READ },
   { group: '', resource: 'services', verbs: READ },
   { group: '', resource: 'namespaces', verbs: READ },
+  // To notice at once that a kind of roots is installed; else it is looked for from time to time.
+  {
+    group: 'apiextensions.k8s.io',
+    resource: 'customresourcedefinitions',
+    verbs: ['list', 'watch'],
+    isOptional: true,
+  },
 ]
 
 /** What the manager asks a member for: without the last one it looks again and again whether a kind was installed. */
@@ -62,7 +71,9 @@ export async function contactMember(client: Client, signal: AbortSignal): Promis
       readGroups(client, signal),
     ])
     const served = SERVED.filter(({ group }) => groups.has(group))
-    const checked = MEMBER_RIGHTS.filter(({ group }) => group === '' || groups.has(group))
+    const checked = MEMBER_RIGHTS.filter(
+      ({ group, isOptional }) => isOptional !== true && (group === '' || groups.has(group)),
+    )
     const missingVerbs: string[] = []
     for (const right of checked) missingVerbs.push(...(await findMissing(client, right, signal)))
     return { state: 'answered', uid, version, servedKinds: served.map(({ kind }) => kind), missingVerbs }

@@ -36,14 +36,15 @@ export function configurationNotices(
   }
   const notices: Notice[] = []
   const { live, restart } = found
+  const waited = before.kind === 'valid' ? before.restart : []
+  const isSettled = restart.length === 0 && waited.length > 0
   if (live.length > 0)
     notices.push({
       reason: 'ConfigurationChanged',
       severity: 'Normal',
-      message: `${path} was changed at ${at}; in effect without a restart: ${live.join(', ')}`,
+      message: `${path} was changed at ${at}; in effect without a restart: ${live.join(', ')}${isSettled ? '; nothing waits for a restart any more' : ''}`,
       fields: { settings: live },
     })
-  const waited = before.kind === 'valid' ? before.restart : []
   if (restart.length > 0 && restart.join() !== waited.join())
     notices.push({
       reason: 'RestartNeeded',
@@ -51,7 +52,7 @@ export function configurationNotices(
       message: `${path} was changed at ${at}; restart the manager for: ${restart.join(', ')}`,
       fields: { settings: restart },
     })
-  if (live.length === 0 && restart.length === 0 && (before.kind === 'invalid' || waited.length > 0))
+  if (live.length === 0 && (isSettled || (restart.length === 0 && before.kind === 'invalid')))
     notices.push({
       reason: 'ConfigurationChanged',
       severity: 'Normal',

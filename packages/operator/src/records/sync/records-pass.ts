@@ -176,8 +176,18 @@ export class RecordsPass {
         { keys: review, after: REVIEW_MS },
         // All together: a breaker counts them.
         { keys: unconfirmed, after: UNCONFIRMED_MS },
+        ...this.#untilDue(planned),
       ],
     }
+  }
+
+  /** The names of changes that are held until a time, each at its time: it was said to users. */
+  #untilDue({ plans }: Planned): { readonly keys: ReadonlySet<string>; readonly after: number }[] {
+    const due = new Map<number, Set<string>>()
+    for (const { name, until } of plans.flatMap(({ refused }) => refused))
+      if (until !== undefined) due.set(until, (due.get(until) ?? new Set()).add(name))
+    const now = this.#clock.now()
+    return Array.from(due, ([until, keys]) => ({ keys, after: Math.max(0, until - now) }))
   }
 
   /**

@@ -42,6 +42,22 @@ it.each(['_acme-challenge', 's1._domainkey'])(
   },
 )
 
+it('a name that another source released is written as soon as the time that was said is over', async () => {
+  const { cluster, clock, held, values } = await settled(30)
+  // Away from the sweep of each minute.
+  await clock.advance(11_000)
+  cluster.put(DNSEndpoint, endpoint('heir', ['192.0.2.9'], `n3.${ZONE}`))
+  await clock.advance(1_000)
+  cluster.remove(DNSEndpoint, 'web/n3')
+  await clock.advance(1_000)
+  const { until = 0 } = held.findLast(({ code }) => code === 'ClaimPending') ?? {}
+  expect(until).toBeGreaterThan(clock.now())
+  await clock.advance(until - clock.now() - 1)
+  expect(values('n3')).toEqual(['192.0.2.1'])
+  await clock.advance(1_000)
+  expect(values('n3')).toEqual(['192.0.2.9'])
+})
+
 describe('the drift sweep (INV-23)', () => {
   it('reads each name once an hour, a part of them every minute, and not the whole zone', async () => {
     const { clock, memory } = await settled(600)
