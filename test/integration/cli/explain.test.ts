@@ -39,7 +39,7 @@ import { runCommand } from '../records/run-command.ts'
 const [embedded] = environmentKinds
 const HOST = 'test.example.com'
 const secret = Buffer.from('canary-tsig-secret-of-32-octets!').toString('base64')
-const env = { TSIG_SECRET: secret }
+const env = { TSIG_SECRET: secret, OTHER_SECRET: Buffer.from('another-tsig-secret-of-32-octets').toString('base64') }
 const key = new TsigKey('seamark', 'hmac-sha256', secret)
 
 async function startDns(): Promise<DnsServer> {
@@ -49,14 +49,17 @@ async function startDns(): Promise<DnsServer> {
     createRRset(origin, 'NS', 60, [`ns.${origin}`]),
     createRRset(`foreign.${origin}`, 'A', 60, ['198.51.100.1']),
   ])
-  const second = fqdn('example.net.')
-  const shared = createZone(second, [
-    createRRset(second, 'SOA', 60, [`ns.${second} admin.${second} 1 3600 600 86400 30`]),
-    createRRset(second, 'NS', 60, [`ns.${second}`]),
-  ])
+  // Zones of tests that need one of their own: records outlive their sources while no manager runs.
+  const others = ['example.net.', 'example.info.'].map((name) => {
+    const other = fqdn(name)
+    return createZone(other, [
+      createRRset(other, 'SOA', 60, [`ns.${other} admin.${other} 1 3600 600 86400 30`]),
+      createRRset(other, 'NS', 60, [`ns.${other}`]),
+    ])
+  })
   const defaultPolicy = { updateKeys: [key.name], transferKeys: [key.name] }
   return createDnsServer({
-    zones: [zone, shared],
+    zones: [zone, ...others],
     listen: [{ address: '127.0.0.1', port: 0 }],
     keys: [key],
     defaultPolicy,
@@ -199,17 +202,22 @@ records:
   })
 
   it('the old name of a host that was renamed is as it should be, and one that nobody knows is in no zone', async () => {
-    const [old, renamed] = ['old.example.com', 'new.example.com']
-    await publishWithoutCertificate(old)
+    const text = configText(server, 'example.info')
+    const [old, renamed] = ['old.example.info', 'new.example.info']
+    start(text)
+    await bench.proxy({ annotations: { 'kubernetes.io/tls-acme': 'false' }, spec: { virtualhost: { fqdn: old } } })
+    await answered(old)
     await bench.client.patch(HTTPProxy, 'ns/foo', 'merge', { spec: { virtualhost: { fqdn: renamed } } })
     await answered(renamed)
-    await bench.eventually('the old name to go', async () => ((await broken(old)) === 'nothing' ? true : undefined))
-    const { hops, verdict } = await explain(old)
+    await bench.eventually('the old name to go', async () =>
+      (await broken(old, { text })) === 'nothing' ? true : undefined,
+    )
+    const { hops, verdict } = await explain(old, { text })
     expect([verdict.text, hops[0]?.text]).toEqual([
       `${old} is as it should be`,
       expect.stringContaining('its records were removed at '),
     ])
-    const unknown = await explain('nobody.example.org')
+    const unknown = await explain('nobody.example.org', { text })
     expect(unknown.firstBroken?.text).toContain('and it is in no zone of ours')
   })
 
@@ -271,6 +279,18 @@ records:
     await bench.proxy({ annotations: { 'kubernetes.io/tls-acme': 'false' }, spec: { virtualhost: { fqdn: host } } })
     await bench.dns('ns/foo')
     expect(await broken(host, { text: inZone })).toBe('plan OwnerInOtherCluster')
+  })
+
+  it('plan: the manager reports that the DNS service refuses it, which nobody else can see', async () => {
+    start(configText().replace('TSIG_SECRET', 'OTHER_SECRET'))
+    const host = 'refused.example.com'
+    await bench.proxy({ annotations: { 'kubernetes.io/tls-acme': 'false' }, spec: { virtualhost: { fqdn: host } } })
+    await bench.dns('ns/foo')
+    const reported = await bench.eventually('the report', async () => {
+      const found = await broken(host)
+      return found.startsWith('plan ') ? found : undefined
+    })
+    expect(reported).toMatch(/^plan (CredentialsInvalid|TransferRefused)$/)
   })
 
   it('plan: no provider serves the zone', async () => {

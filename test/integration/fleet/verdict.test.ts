@@ -171,6 +171,8 @@ it('a host is as it should be, degraded or broken as its clients find it, and wh
       /Ingress shop\/shop {2}being deleted: waits for .* until \d\d:\d\d:\d\dZ\n/,
     )
     expect(await tree('store.example.com')).not.toContain('leaves serve')
+    const summary = async () => (await client.get(Ingress, 'shop/shop')).metadata.annotations?.['seamark.io/summary']
+    await expect.poll(summary, POLL_OPTIONS).toMatch(/^being deleted; leaves stay until /)
   } finally {
     await resolver.close()
     for (const gateway of [eu1, us1]) stop(gateway)

@@ -269,6 +269,45 @@ describe('explain', () => {
     expect(firstBroken({ plan: { ...plan, pending: [], records: ['192.0.2.1'], reported } })).toBeUndefined()
   })
 
+  it('the records of a zone that is read now count before what its servers answered some time ago', () => {
+    const fleet = [{ name: 'claim', state: 'ok', text: 'owned' }] as const
+    const hop = { name: 'answer', state: 'ok', text: 'DNS answers the hosts' } as const
+    const given = {
+      fleet,
+      published: ['192.0.2.1'],
+      answer: undefined,
+      storedAnswer: { state: 'right' as const, hop },
+    }
+    const stateOf = (...records: string[]) => {
+      const plan = { zone: 'example', pending: [], refused: [], records }
+      return explain({ ...healthy, ...given, plan }).verdict.state
+    }
+    expect([stateOf('192.0.2.1'), stateOf('192.0.2.9'), stateOf()]).toEqual(['as it should be', 'broken', 'broken'])
+  })
+
+  it('a host of the fleet that is in no zone of ours is degraded while somebody else answers it', () => {
+    const fleet = [{ name: 'claim', state: 'ok', text: 'owned' }] as const
+    const hop = { name: 'answer', state: 'ok', text: 'DNS answers the hosts' } as const
+    const refused = [{ reason: 'NoMatchingZone' as const, message: 'no zone' }]
+    const plan = { zone: '', pending: [], refused, records: [] }
+    const given = { ...healthy, sources: [], targets: [], fleet, published: ['192.0.2.1'], answer: undefined, plan }
+    const stateOf = (storedAnswer: ExplainFacts['storedAnswer']) => {
+      const { verdict } = explain({ ...given, ...(storedAnswer !== undefined && { storedAnswer }) })
+      return `${verdict.state} ${verdict.reason}`
+    }
+    expect(stateOf({ state: 'right', hop })).toBe('degraded NoMatchingZone')
+    expect(stateOf(undefined)).toBe('broken NoMatchingZone')
+  })
+
+  it('without a configuration it does not say who has observed a DNSEndpoint', () => {
+    const endpoint = { name: 'e', targets: ['192.0.2.1'], generation: 1, observedGeneration: 1 }
+    const { hops } = explain({ ...healthy, plan: undefined, endpoint })
+    expect(hops.filter(({ name }) => ['plan', 'provider'].includes(name)).map(({ text }) => text)).toEqual([
+      'what serves the DNSEndpoint has observed it; no provider is configured here (--config)',
+      'no provider is configured here (--config)',
+    ])
+  })
+
   it('an answer by weight or region has some of the targets', () => {
     const published = ['192.0.2.1', '192.0.2.2']
     const given = { published, isAnswerPartial: true, plan: undefined, endpoint: undefined, targets: [] }

@@ -200,8 +200,9 @@ function answerState({ answer, storedAnswer, plan }: ExplainFacts, hops: readonl
     return values.length === 0 ? 'nothing' : state === 'ok' ? 'right' : 'wrong'
   }
   if (answer !== undefined) return answer.fault === undefined ? stateOf('answer', answer.targets) : undefined
-  if (storedAnswer !== undefined) return storedAnswer.state
-  return plan === undefined || plan.providerFault !== undefined ? undefined : stateOf('provider', plan.records)
+  const zone = plan === undefined || plan.providerFault !== undefined ? undefined : stateOf('provider', plan.records)
+  // The zone was read now, and its servers were asked some time ago.
+  return storedAnswer === undefined || zone === 'wrong' || zone === 'nothing' ? zone : storedAnswer.state
 }
 
 const ok = (name: HopName, text: string): Hop => ({ name, state: 'ok', text })
@@ -364,12 +365,12 @@ function endpointHop(facts: ExplainFacts): Hop {
   return ok('endpoint', `DNSEndpoint ${endpoint.name}: ${endpoint.targets.join(', ')}`)
 }
 
-function planHop({ plan, endpoint, sources }: ExplainFacts): Hop {
+function planHop({ plan, endpoint, sources, fleet }: ExplainFacts): Hop {
   if (plan === undefined) return externalDnsHop(endpoint)
   if (plan.providerFault !== undefined && plan.zone === '') return skipped('plan', 'no zone could be read')
   const [refused] = plan.refused
   // Nobody asks for a record there.
-  if (plan.zone === '' && sources.length === 0) return skipped('plan', 'it is in no zone of ours')
+  if (plan.zone === '' && sources.length === 0 && fleet === undefined) return skipped('plan', NO_ZONE)
   if (refused !== undefined) return broken('plan', refused.reason, refused.message)
   const reported = plan.pending.length === 0 ? undefined : byFinding('plan', plan.reported ?? [])
   if (reported !== undefined)
@@ -382,24 +383,29 @@ function planHop({ plan, endpoint, sources }: ExplainFacts): Hop {
   return ok('plan', `zone ${plan.zone}: nothing to change`)
 }
 
+const NO_ZONE = 'it is in no zone of ours'
+const NO_PROVIDER = 'no provider is configured here (--config)'
+
 function externalDnsHop(endpoint: EndpointFact | undefined): Hop {
   if (endpoint === undefined) return skipped('plan', 'no DNSEndpoint')
   if (endpoint.observedGeneration === undefined)
-    return skipped('plan', 'no provider of ours is configured, and ExternalDNS has not seen the DNSEndpoint')
+    return skipped('plan', `${NO_PROVIDER}, and nothing has observed the DNSEndpoint`)
   if (endpoint.observedGeneration < endpoint.generation) {
     return broken(
       'plan',
       'NotYetPropagated',
-      `ExternalDNS has seen generation ${endpoint.observedGeneration} of ${endpoint.generation}`,
+      `what serves the DNSEndpoint has observed generation ${endpoint.observedGeneration} of ${endpoint.generation}`,
     )
   }
-  return ok('plan', 'ExternalDNS has seen the DNSEndpoint')
+  // ExternalDNS and a manager with another configuration leave the same trace.
+  return ok('plan', `what serves the DNSEndpoint has observed it; ${NO_PROVIDER}`)
 }
 
 function providerHop({ plan, targets: requested, published }: ExplainFacts): Hop {
   const targets = published ?? requested
-  if (plan === undefined) return skipped('provider', 'no provider of ours is configured')
+  if (plan === undefined) return skipped('provider', NO_PROVIDER)
   if (plan.providerFault !== undefined) return broken('provider', plan.providerFault.reason, plan.providerFault.message)
+  if (plan.zone === '') return skipped('provider', NO_ZONE)
   if (targets.length > 0 && !isSameSet(plan.records, targets)) {
     return broken('provider', 'NotYetPropagated', `zone ${plan.zone} has ${plan.records.join(', ') || 'no record'}`)
   }

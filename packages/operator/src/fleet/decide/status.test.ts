@@ -130,7 +130,8 @@ describe('the status of a root', () => {
     const message = 'cluster eu1: parentRefMap maps none of its parents'
     const refusedLeaves = [{ cluster: 'eu1', reason: 'NoMatchingParent' as const, message }]
     const given = facts([], { refusedLeaves })
-    const { status } = decideStatus({ ...given, spec: { ...given.spec, published: false } })
+    const { status, summary } = decideStatus({ ...given, spec: { ...given.spec, published: false } })
+    expect(summary).toBe('ready 0/0; NoMatchingParent')
     const texts = (status.conditions ?? []).map((each) => `${each.type} ${each.status} ${each.reason}: ${each.message}`)
     expect(texts).toEqual([
       'HostsOwned True HostsOwned: every host is owned',

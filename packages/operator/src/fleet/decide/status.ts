@@ -161,7 +161,11 @@ export function decideStatus(facts: StatusFacts): StatusDecision {
       ...(notPlaced.length > 0 && { notPlaced }),
       conditions: conditions as Condition[],
     },
-    summary: `ready ${serving.length}/${wanted.length}${draining.length === 0 ? '' : `; draining ${draining.join(', ')}`}`,
+    summary: [
+      `ready ${serving.length}/${wanted.length}`,
+      ...(absence === undefined ? [] : [absence.reason]),
+      ...(draining.length === 0 ? [] : [`draining ${draining.join(', ')}`]),
+    ].join('; '),
   }
 }
 

@@ -72,13 +72,28 @@ export class Teardown {
     const isForced = root.metadata.annotations?.[FORCE_DELETE_ANNOTATION] !== undefined
     const isImmediate = isForced || root.metadata.annotations?.[DELETE_ANNOTATION] === 'Immediate'
     const next = await this.global(uid, root, { isForced, isImmediate, hosts: kind.hostsOf(root) }, ctx)
-    if (next !== undefined) return next
+    if (next !== undefined) {
+      await this.#summarize(kind, root, ctx)
+      return next
+    }
     if (root.metadata.annotations?.[SUMMARY_ANNOTATION] !== undefined && root.metadata.deletionTimestamp === undefined)
       await ctx.client.patch(kind.kind, keyOf(root), 'merge', {
         metadata: { annotations: { [SUMMARY_ANNOTATION]: null } },
       })
     if (root.metadata.finalizers?.includes(ROOT_FINALIZER) === true)
       await removeFinalizer(ctx.client, kind.kind, root, ROOT_FINALIZER)
+  }
+
+  /** On the root, whose summary is of the time when it served. */
+  async #summarize(kind: RootKind, root: Immutable<Obj>, ctx: Context): Promise<void> {
+    const global = ctx.by(this.#deps.indexes.globalByRoot, rootKey(root.metadata))[0]
+    const { leavesUntil } = global?.status ?? {}
+    const summary = leavesUntil === undefined ? 'being deleted' : `being deleted; leaves stay until ${leavesUntil}`
+    const { [SUMMARY_ANNOTATION]: before } = root.metadata.annotations ?? {}
+    if (global === undefined || before === undefined || before === summary) return
+    await ctx.client.patch(kind.kind, keyOf(root), 'merge', {
+      metadata: { uid: root.metadata.uid, annotations: { [SUMMARY_ANNOTATION]: summary } },
+    })
   }
 
   /** The part that needs no root: also for a GlobalIngress whose root is gone. Undefined: done. */
