@@ -16,8 +16,8 @@ export interface Right {
 const READ = ['get', 'list', 'watch'] as const
 const WRITE = [...READ, 'create', 'patch', 'delete'] as const
 
-/** Without one of these a member is not ready. */
-const MEMBER_RIGHTS: readonly Right[] = [
+/** What the manager asks a member for. Without one that is not optional a member is not ready. */
+export const MEMBER_ROLE: readonly Right[] = [
   { group: 'networking.k8s.io', resource: 'ingresses', verbs: WRITE },
   { group: 'gateway.networking.k8s.io', resource: 'httproutes', verbs: WRITE },
   { group: 'route.openshift.io', resource: 'routes', verbs: WRITE },
@@ -31,15 +31,9 @@ const MEMBER_RIGHTS: readonly Right[] = [
   {
     group: 'apiextensions.k8s.io',
     resource: 'customresourcedefinitions',
-    verbs: ['list', 'watch'],
+    verbs: READ,
     isOptional: true,
   },
-]
-
-/** What the manager asks a member for: without the last one it looks again and again whether a kind was installed. */
-export const MEMBER_ROLE: readonly Right[] = [
-  ...MEMBER_RIGHTS,
-  { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions', verbs: READ },
 ]
 
 /** What wildcard reads of a member, in a role of its own (`seamark cluster add --wildcard`). */
@@ -71,7 +65,7 @@ export async function contactMember(client: Client, signal: AbortSignal): Promis
       readGroups(client, signal),
     ])
     const served = SERVED.filter(({ group }) => groups.has(group))
-    const checked = MEMBER_RIGHTS.filter(
+    const checked = MEMBER_ROLE.filter(
       ({ group, isOptional }) => isOptional !== true && (group === '' || groups.has(group)),
     )
     const missingVerbs: string[] = []
