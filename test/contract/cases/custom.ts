@@ -60,7 +60,8 @@ export const custom = [
     'are applied without the null lists of their schemas': async (t) => {
       const name = `nulls.${t.ns}.dev`
       const nothing = { anyOf: null, allOf: null, oneOf: null, enum: null, required: null, properties: null, not: null }
-      const openAPIV3Schema = { ...plain, properties: { port: { type: 'string', ...nothing } } }
+      const size = { type: 'string', nullable: true, enum: ['s', null] }
+      const openAPIV3Schema = { ...plain, properties: { port: { type: 'string', ...nothing }, size } }
       const body = definition(t, 'nulls', {}, [
         { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema } },
       ])
@@ -68,7 +69,7 @@ export const custom = [
       const schemaOf = (reply: Json) => ((reply['spec'] as Json)['versions'] as unknown as Json[])[0]?.['schema']
       const port = { type: 'string' }
       const created = await ok(t.client.request('PATCH', `${definitions}/${name}`, options), 201)
-      expect(schemaOf(created)).toEqual({ openAPIV3Schema: { ...plain, properties: { port } } })
+      expect(schemaOf(created)).toEqual({ openAPIV3Schema: { ...plain, properties: { port, size } } })
       const again = await ok(t.client.request('PATCH', `${definitions}/${name}`, options))
       expect(schemaOf(again)).toEqual(schemaOf(created))
       await ok(t.client.request('DELETE', `${definitions}/${name}`))
