@@ -78,5 +78,5 @@ function isUsable({ type, values }) {
 
 function isSame(a, b) {
   if (a === undefined || b === undefined) return a === b
-  return a.ttl === b.ttl && JSON.stringify([...a.values].sort()) === JSON.stringify([...b.values].sort())
+  return a.ttl === b.ttl && a.values.length === b.values.length && a.values.every((value) => b.values.includes(value))
 }

@@ -31,7 +31,7 @@ describe('the plug-in of the documentation', () => {
     const { signal } = new AbortController()
     const [zone] = await provider.zones(signal)
     if (zone === undefined) throw new Error('there is no zone')
-    await run({ provider, zone, signal })
+    await expect(run({ provider, zone, signal })).resolves.toBeUndefined()
   })
 
   it('is the one that the page shows', async () => {

@@ -43,7 +43,7 @@ async function check(plane: ControlPlane, client: Client, convertsRequests: bool
   await plane.install([{ ...crd, spec: { ...crd.spec, conversion: { strategy: 'Webhook', webhook } } }])
   for (const each of await shownConfigurations(port)) {
     const hooks = convertsRequests ? each.webhooks : each.webhooks.map((hook) => ({ ...hook, matchPolicy: 'Exact' }))
-    await applyManifest(client, { ...each, webhooks: hooks } as never)
+    await applyManifest(client, { ...each, webhooks: hooks })
   }
   const cluster = connect(configFromText(plane.kubeconfig()))
   const stop = new AbortController()
@@ -54,7 +54,7 @@ async function check(plane: ControlPlane, client: Client, convertsRequests: bool
     // The certificate is for the name in the page; the address is beside it, as an IP address.
     webhooks: {
       listen: `127.0.0.1:${port}`,
-      certificate: { ...certificate, dnsNames: ['127.0.0.1'] } as typeof certificate,
+      certificate: { ...certificate, dnsNames: ['127.0.0.1'] },
     },
   })
   declareWebhooks(mgr)
