@@ -1,6 +1,6 @@
 /** CustomResourceDefinitions and their objects (B3.7). */
 import { expect } from 'vitest'
-import { answers, area, type CaseContext, merge, ok, until } from '../case.ts'
+import { answers, applyPatch, area, type CaseContext, merge, ok, until } from '../case.ts'
 import type { Json } from '../client.ts'
 
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
@@ -55,6 +55,23 @@ export const custom = [
         ['NamesAccepted', 'True', 'NoConflicts', 'no conflicts found'],
         ['Established', 'True', 'InitialNamesAccepted', 'the initial names have been accepted'],
       ])
+      await ok(t.client.request('DELETE', `${definitions}/${name}`))
+    },
+    'are applied without the null lists of their schemas': async (t) => {
+      const name = `nulls.${t.ns}.dev`
+      const nothing = { anyOf: null, allOf: null, oneOf: null, enum: null, required: null, properties: null, not: null }
+      const size = { type: 'string', nullable: true, enum: ['s', null] }
+      const openAPIV3Schema = { ...plain, properties: { port: { type: 'string', ...nothing }, size } }
+      const body = definition(t, 'nulls', {}, [
+        { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema } },
+      ])
+      const options = { ...applyPatch, query: { fieldManager: 'one' }, body }
+      const schemaOf = (reply: Json) => ((reply['spec'] as Json)['versions'] as unknown as Json[])[0]?.['schema']
+      const port = { type: 'string' }
+      const created = await ok(t.client.request('PATCH', `${definitions}/${name}`, options), 201)
+      expect(schemaOf(created)).toEqual({ openAPIV3Schema: { ...plain, properties: { port, size } } })
+      const again = await ok(t.client.request('PATCH', `${definitions}/${name}`, options))
+      expect(schemaOf(again)).toEqual(schemaOf(created))
       await ok(t.client.request('DELETE', `${definitions}/${name}`))
     },
     'serve their resource and remove its objects with them': async (t) => {

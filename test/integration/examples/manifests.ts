@@ -18,6 +18,7 @@ const PLURALS: Readonly<Record<string, string>> = {
   DNSEndpoint: 'dnsendpoints',
   GlobalIngressPolicy: 'globalingresspolicies',
   IngressClass: 'ingressclasses',
+  GatewayClass: 'gatewayclasses',
   Ingress: 'ingresses',
   ValidatingAdmissionPolicy: 'validatingadmissionpolicies',
 }

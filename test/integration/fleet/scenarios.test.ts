@@ -7,7 +7,6 @@ import {
   Cluster,
   DNSLoadBalancerEndpoint,
   Gateway,
-  GatewayClass,
   GlobalIngressPolicy,
   HostClaim,
   HTTPRoute,
@@ -15,6 +14,7 @@ import {
 } from '@seamark/operator'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { FleetEnvironment, POLL_OPTIONS, root, type Running } from './test-environment.ts'
+import { applyExample } from '../examples/manifests.ts'
 
 describe('a fleet', () => {
   let environment: FleetEnvironment
@@ -351,15 +351,7 @@ describe('a fleet', () => {
     await tenant('gateway', 'us1')
     const { client } = environment.hub
     const us1 = environment.member('us1').client
-    const parentRefMap = [
-      { from: { namespace: 'gateway', name: 'global-gw' }, to: { namespace: 'gateway', name: 'gw' } },
-    ]
-    await client.patch(Cluster, 'us1', 'merge', { spec: { ingress: { parentRefMap } } })
-    await client.create(GatewayClass, { metadata: { name: 'global' }, spec: { controllerName: 'seamark.io/global' } })
-    await client.create(Gateway, {
-      metadata: { namespace: 'gateway', name: 'global-gw' },
-      spec: { gatewayClassName: 'global' },
-    })
+    await applyExample(client, 'fleet/gateway-api.yaml')
     await us1.create(Gateway, {
       metadata: { namespace: 'gateway', name: 'gw' },
       status: { addresses: [{ type: 'IPAddress', value: '192.0.2.41' }] },
@@ -371,14 +363,6 @@ describe('a fleet', () => {
       { status: { addresses: [{ type: 'IPAddress', value: '192.0.2.41' }] } },
       { subresource: 'status' },
     )
-    await client.create(HTTPRoute, {
-      metadata: { namespace: 'gateway', name: 'api' },
-      spec: {
-        parentRefs: [{ name: 'global-gw' }, { name: 'other' }],
-        hostnames: ['api.gateway.test'],
-        rules: [{ backendRefs: [{ name: 'web', port: 80 }] }],
-      },
-    })
     await expect.poll(async () => us1.find(HTTPRoute, 'gateway/api'), POLL_OPTIONS).toBeDefined()
     const leaf = await us1.get(HTTPRoute, 'gateway/api')
     expect(leaf.spec?.parentRefs).toEqual([{ name: 'gw', namespace: 'gateway' }])

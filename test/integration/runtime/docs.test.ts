@@ -43,8 +43,11 @@ async function run(kubeconfig: string): Promise<{ child: ChildProcess; output: (
 
 describe('docs/runtime.md', () => {
   it('shows code that is compiled', async () => {
-    const [shown, ...examples] = await blocksOf('ts')
+    const [shown, ...further] = await blocksOf('ts')
     expect(shown).toBe(await readFile(program, 'utf8'))
+    const webhooks = await readFile(join(root, 'docs/site-webhooks.ts'), 'utf8')
+    expect(further).toContain(webhooks)
+    const examples = further.filter((example) => example !== webhooks)
     const compiled = withoutIndent(await readFile(join(root, 'docs/runtime-examples.ts'), 'utf8'))
     expect(examples).toHaveLength(2)
     for (const example of examples) expect(compiled).toContain(withoutIndent(example))

@@ -125,6 +125,8 @@ function normalizeItems(schema: Schema, list: unknown[], location: Location): vo
 function normalizeElement(schema: Schema, value: unknown, location: Location): unknown {
   if (value !== null) return normalizePresent(schema, value, location)
   if (schema.properties !== undefined) return structuredClone(zeroValue(schema))
+  // Free JSON, such as the values of an `enum`, of which null is one.
+  if (schema.type === undefined) return null
   if (schema.type === 'array' || schema.format === 'byte' || schema.format === 'date-time') return null
   return schema.type === 'string' ? '' : schema.type === 'boolean' ? false : 0
 }

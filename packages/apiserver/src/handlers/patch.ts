@@ -2,6 +2,7 @@
  * Patches: JSON patch, merge patch, strategic merge patch (built-in kinds) and server-side apply.
  * Each computes the desired object from the stored one; the rest is a normal update (or, for apply, possibly a create).
  */
+import { normalizeBuiltin } from '../builtin/normalize.ts'
 import { ApplyError, conflictCauses, conflictMessage, serverSideApply } from '../apply/apply.ts'
 import { type Call, readView, readWriteOptions, warningHeaders, type WriteOptions } from './call.ts'
 import { timestamp } from '../clock.ts'
@@ -241,6 +242,8 @@ async function applyObject(call: Call, options: WriteOptions): Promise<ApiRespon
       throw applyConflict(conflictMessage(outcome.conflicts), conflictCauses(outcome.conflicts))
     const merged = cloneJson(outcome.object) as ApiObject
     if (merged.metadata.managedFields?.length === 0) delete merged.metadata.managedFields
+    // The applied null of a list is owned, and not stored: decoding into the type of Go drops it.
+    if (!resource.isCustom && resource.schema !== undefined) normalizeBuiltin(resource.schema, merged)
     applyDefaults(call, merged)
     return merged
   }

@@ -61,7 +61,7 @@ function setUp() {
     webhook: { clientConfig: { url: 'x' }, conversionReviewVersions: ['v1'] },
   }
   cluster.put(CustomResourceDefinition, { metadata: { name: 'routes.edge.test' }, spec: { ...crd, conversion } })
-  const replica = (isLeading: boolean) => {
+  const replica = (isLeading: boolean, names: readonly string[] = dnsNames) => {
     const leaves: CertificatePair[] = []
     const stop = new AbortController()
     const deps = {
@@ -71,7 +71,7 @@ function setUp() {
       metrics: createMetrics(),
       isLeading: () => isLeading,
     }
-    const keeper = createCertificateKeeper(options, deps)
+    const keeper = createCertificateKeeper({ ...options, dnsNames: names }, deps)
     const started = (async () => {
       leaves.push(await keeper.start(stop.signal))
       void keeper.run(stop.signal, (next) => leaves.push(next))
@@ -113,6 +113,28 @@ describe('webhook certificate', () => {
     expect(third.leaves[0]).toEqual(state()?.leaf)
     expect(cluster.requests.filter(({ verb }) => verb !== 'get')).toHaveLength(writes)
     for (const { stop } of [a, b, third]) stop.abort()
+  })
+
+  it('has IP addresses as such, and is issued again at the start for a replica whose names it lacks', async () => {
+    const { replica, isTrusted, cluster, state } = setUp()
+    const first = replica(false)
+    await first.started
+    first.stop.abort()
+    const authorities = state()?.authorities
+    const second = replica(false, [...dnsNames, '192.0.2.1', '2001:db8::1', '*.hooks.test'])
+    await second.started
+    const leaf = new X509Certificate(second.leaves[0]?.certPem ?? '')
+    expect(leaf.subjectAltName).toBe(
+      'DNS:hooks.sys.svc, DNS:*.hooks.test, IP Address:192.0.2.1, IP Address:2001:DB8:0:0:0:0:0:1',
+    )
+    expect(isTrusted(second.leaves[0])).toBe(true)
+    expect(state()?.authorities).toEqual(authorities)
+    const writes = cluster.requests.filter(({ verb }) => verb !== 'get').length
+    const third = replica(false)
+    await third.started
+    expect(third.leaves).toEqual(second.leaves)
+    expect(cluster.requests.filter(({ verb }) => verb !== 'get')).toHaveLength(writes)
+    for (const { stop } of [second, third]) stop.abort()
   })
 
   it('is rotated by the leader only, leaf and authority, and never served untrusted', async () => {
@@ -211,6 +233,7 @@ describe('rotation', () => {
     expect(nextRotationStep(facts(made, start + 59 * dayMs))).toBe('keep')
     expect(nextRotationStep(facts(made, start + 61 * dayMs))).toBe('issueLeaf')
     expect(nextRotationStep(facts(made, start, { dnsNames: ['other.svc'] }))).toBe('issueLeaf')
+    expect(nextRotationStep(facts(made, start, { dnsNames: [...dnsNames, '192.0.2.1'] }))).toBe('issueLeaf')
     expect(nextRotationStep(facts(made, start + 61 * dayMs, { isTrusted: false }))).toBe('keep')
     expect(nextRotationStep(facts(made, start + 490 * dayMs))).toBe('addAuthority')
     expect(nextRotationStep(facts(made, start + 731 * dayMs))).toBe('create')

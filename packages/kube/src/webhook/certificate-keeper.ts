@@ -3,7 +3,7 @@
  * makes the API server trust it.
  *
  * Flow: `start` reads the Secret; a replica that finds none creates it (a create, so one replica succeeds and the
- * others read it) → every replica reads the Secret every 30 s and serves its leaf → only the leader rotates
+ * others read it), and one whose names the certificate lacks issues another one → every replica reads the Secret every 30 s and serves its leaf → then only the leader rotates
  * (rotation.ts) and injects the caBundle (ca-bundle.ts).
  * Guarantees: a write to the Secret carries the resourceVersion it was decided on; if the API server fails, the current
  * certificate stays in use.
@@ -17,6 +17,7 @@ import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { injectBundle, isInjected, type BundleTargets } from './ca-bundle.ts'
 import {
+  hasNames,
   nextRotationStep,
   rotationTimes,
   stateFromData,
@@ -30,7 +31,7 @@ export interface SelfIssuedOptions {
   /** Name of the Secret; it also holds the private key of the authority. */
   secret: string
   namespace: string
-  /** Host names that callers connect to: `SERVICE.NAMESPACE.svc`. */
+  /** Host names (`SERVICE.NAMESPACE.svc`) and IP addresses that callers connect to. */
   dnsNames: readonly string[]
   /** Objects to write the CA bundle to. */
   inject?: BundleTargets
@@ -116,8 +117,11 @@ export function createCertificateKeeper(options: SelfIssuedOptions, deps: Keeper
         signal.throwIfAborted()
         try {
           const { state } = await read(signal)
-          const usable = state ?? (await rotate(signal))
+          const isFor = ({ leaf }: CertificateState) => hasNames(leaf, dnsNames)
+          let usable = state !== undefined && isFor(state) ? state : await rotate(signal)
           await injectAll(usable, signal)
+          // Not before every caller trusts the authority.
+          if (!isFor(usable)) usable = await rotate(signal)
           return use(usable)
         } catch (error) {
           // Another replica wrote first; its certificate is used.

@@ -7,6 +7,7 @@
  * trust.
  */
 import { X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
 import { createAuthority, expiryOf, isPair, loadAuthority, splitBundle, type CertificatePair } from '../certificates.ts'
 
 export interface CertificateState {
@@ -35,6 +36,7 @@ export type RotationStep = 'create' | 'addAuthority' | 'issueLeaf' | 'dropAuthor
 
 export interface RotationFacts {
   state: CertificateState | undefined
+  /** DNS names and IP addresses that callers connect to. */
   dnsNames: readonly string[]
   /** Every existing caller trusts the newest authority. */
   isTrusted: boolean
@@ -50,10 +52,15 @@ export function nextRotationStep({ state, dnsNames, isTrusted, nowMs, times }: R
   const leaf = new X509Certificate(state.leaf.certPem)
   const isCurrent = leaf.verify(new X509Certificate(newest).publicKey)
   const isFresh = expiryOf(state.leaf.certPem) - nowMs >= times.leafMs * RENEW_FRACTION
-  const hasNames = dnsNames.every((name) => leaf.checkHost(name) !== undefined)
-  if (!isCurrent || !isFresh || !hasNames) return isTrusted ? 'issueLeaf' : 'keep'
+  if (!isCurrent || !isFresh || !hasNames(state.leaf, dnsNames)) return isTrusted ? 'issueLeaf' : 'keep'
   const isOld = nowMs - Date.parse(leaf.validFrom) >= times.overlapMs
   return state.authorities.length > 1 && isOld ? 'dropAuthorities' : 'keep'
+}
+
+/** An IP address counts only as such: clients do not compare it with DNS names. */
+export function hasNames({ certPem }: CertificatePair, names: readonly string[]): boolean {
+  const leaf = new X509Certificate(certPem)
+  return names.every((name) => (isIP(name) === 0 ? leaf.checkHost(name) : leaf.checkIP(name)) !== undefined)
 }
 
 export async function takeRotationStep(
@@ -67,7 +74,8 @@ export async function takeRotationStep(
   const [commonName = 'webhook'] = dnsNames
   const leafRequest = {
     commonName: commonName.slice(0, 64),
-    dnsNames,
+    dnsNames: dnsNames.filter((name) => isIP(name) === 0),
+    ipAddresses: dnsNames.filter((name) => isIP(name) !== 0),
     usages: 'server',
     validForMs: times.leafMs,
   } as const

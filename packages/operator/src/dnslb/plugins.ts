@@ -6,11 +6,14 @@ import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Logger, messageOf } from '@seamark/kube'
+import { ProviderError } from '../rrset/error.ts'
 import type { ProviderFactory, ProviderTypes } from './provider-types.ts'
 
 export interface PluginApi {
   /** Provider is the interface of providers/provider.ts; `values` are the keys of the DNSProvider's Secret. */
   registerProviderType(type: string, factory: ProviderFactory): void
+  /** What a provider throws. The class is handed over: a plug-in cannot import the packages of a bundled program. */
+  readonly ProviderError: typeof ProviderError
 }
 
 /** Rejects when the folder cannot be read. Returns the names of the loaded plug-ins. */
@@ -23,7 +26,10 @@ export async function loadPlugins(
     throw new Error(`cannot read plugin dir '${folder}': ${messageOf(error)}`)
   })
   const files = entries.filter((entry) => entry.isFile() && /\.m?js$/.test(entry.name)).map(({ name }) => name)
-  const api: PluginApi = { registerProviderType: (type, factory) => types.register(type, factory) }
+  const api: PluginApi = {
+    registerProviderType: (type, factory) => types.register(type, factory),
+    ProviderError,
+  }
   const loaded: string[] = []
   for (const file of files.sort()) {
     const path = join(folder, file)

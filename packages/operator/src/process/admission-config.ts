@@ -4,7 +4,10 @@
  * those of the load balancing kinds (balance/kind-webhooks.ts).
  */
 import type { ManagerOptions, WebhookClientConfig } from '@seamark/kube'
+import { isIP } from 'node:net'
 import { z } from 'zod'
+
+const NAME = /^(?:\*\.)?[A-Za-z0-9_](?:[-A-Za-z0-9_]*[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[-A-Za-z0-9_]*[A-Za-z0-9_])?)*$/
 
 export const AdmissionConfig = z.strictObject({
   address: z
@@ -19,9 +22,15 @@ export const AdmissionConfig = z.strictObject({
     .default('seamark-admission')
     .describe("Service in front of it in the manager's namespace; its certificate is for SERVICE.NAMESPACE.svc"),
   dnsNames: z
-    .array(z.string())
+    .array(
+      z.string().refine((text) => isIP(text) !== 0 || NAME.test(text), {
+        error: 'is no DNS name and no IP address; a port is not part of it',
+      }),
+    )
     .default([])
-    .describe('further names in its certificate, for callers that use a URL instead of the Service'),
+    .describe(
+      'further DNS names and IP addresses in its certificate, for callers that use a URL instead of the Service; the host of admission.url is one of them',
+    ),
   url: z
     .string()
     .regex(/^(https:\/\/[^/]+)?$/, { error: 'is not https://HOST:PORT' })
@@ -51,7 +60,7 @@ export interface ServedWebhooks {
 
 /** The runtime's settings for serving the webhooks. */
 export function webhookServer(
-  { address, service, dnsNames, secret, configuration }: AdmissionConfig,
+  { address, service, dnsNames, url, secret, configuration }: AdmissionConfig,
   namespace: string,
   { crds }: ServedWebhooks,
 ): NonNullable<ManagerOptions['webhooks']> {
@@ -61,10 +70,15 @@ export function webhookServer(
     certificate: {
       secret,
       namespace,
-      dnsNames: [`${service}.${namespace}.svc`, ...dnsNames],
+      dnsNames: [...new Set([`${service}.${namespace}.svc`, ...dnsNames, ...hostsOf(url)])],
       inject: { validating: [configuration, ...ofBalance], mutating: ofBalance, crds },
     },
   }
+}
+
+/** An IPv6 address is in brackets in a URL, and not in a certificate. */
+function hostsOf(url: string): string[] {
+  return url === '' ? [] : [new URL(url).hostname.replaceAll(/^\[|\]$/g, '')]
 }
 
 /** How the API server calls the conversion webhook. */

@@ -105,7 +105,7 @@ export const RecordsConfig = z
       context.addIssue({
         code: 'custom',
         path: ['owner'],
-        message: 'has 1 to 63 characters without spaces, quotes, commas, equals or bars',
+        message: 'has 1 to 63 visible ASCII characters, none of ", comma, =, \\ and |',
       })
     }
     if (config.enabled && config.owner === '') {

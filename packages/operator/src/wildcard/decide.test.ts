@@ -80,6 +80,23 @@ describe('targets of a wildcard', () => {
     expect(deletion).toMatchObject({ action: { state: 'delete' }, needsConfirmation: true })
   })
 
+  it('nodes lost one after the other: with none ready the targets from before the outage stay', () => {
+    const lose = (...names: string[]) => three.map((item) => ({ ...item, isReady: !names.includes(item.name) }))
+    let lostSince: ReadonlyMap<string, number> = new Map()
+    const at = (nowMs: number, nodes: NodeFact[]) => {
+      const decision = decide(nodes, { published, lostSince, nowMs })
+      lostSince = decision.lostSince
+      return decision
+    }
+    expect(at(0, lose('a')).action).toMatchObject({ state: 'publish', v4: published })
+    expect(at(10_000, lose('a', 'b')).action).toMatchObject({ state: 'publish', v4: published })
+    for (const nowMs of [20_000, 45_000, 55_000, 64_999])
+      expect(at(nowMs, lose('a', 'b', 'c'))).toMatchObject({ action: { state: 'keep' }, findings: [] })
+    const late = at(65_000, lose('a', 'b', 'c'))
+    expect(late).toMatchObject({ action: { state: 'keep' }, findings: [{ reason: 'NoReadyNodes' }] })
+    expect(at(600_000, lose('a', 'b')).action).toEqual({ state: 'publish', v4: ['192.0.2.3'], v6: [] })
+  })
+
   it('an empty list of nodes keeps the targets; a cluster that never had one gets nothing', () => {
     expect(decide([], { published }).action).toEqual({ state: 'keep' })
     expect(decide([])).toMatchObject({ action: { state: 'keep' }, findings: [] })

@@ -96,6 +96,9 @@ function chooseAction(
   options: Damping,
   findings: Finding[],
 ): WildcardAction {
+  // While no node is ready, the delays tell nothing about which of them serves: the targets from before the outage stay.
+  const isOutage = published.size > 0 && !nodes.some(({ isReady }) => isReady)
+  if (isOutage && kept.length > 0 && options.onEmpty === 'keep') return { state: 'keep' }
   if (kept.length > 0) {
     const sorted = (family: 'v4' | 'v6'): string[] => [...new Set(kept.flatMap((node) => node[family]))].toSorted()
     return { state: 'publish', v4: sorted('v4'), v6: sorted('v6') }
