@@ -1,13 +1,17 @@
 /** What each page of the documentation assumes that its reader has. Its ports stand for free ones. */
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createDnsServer, createRRset, createZone, type DnsServer, fqdn, TsigKey } from '@seamark/dns'
 import { Namespace } from '@seamark/kube'
-import { DNSEndpoint, loadBalancerCrds } from '@seamark/operator'
+import { DNSEndpoint } from '@seamark/operator'
 import { freePort } from '../dns/peers.ts'
 import { type Server, startEmbedded } from '../fleet/test-environment.ts'
 import { crds } from '../publish/test-environment.ts'
 import type { Reader } from './run-page.ts'
+import { addNode } from '../wildcard/bench.ts'
+import { FleetWorld } from './fleet-world.ts'
 import { applyFile } from './played-kubectl.ts'
 import { kubectl, Terminal, type TerminalOptions } from './terminal.ts'
 
@@ -36,15 +40,14 @@ const constant =
 
 interface ClusterOptions {
   readonly replace?: () => Promise<readonly Replacement[]>
-  readonly definitions?: () => readonly object[]
   readonly prepare?: (terminal: Terminal, server: Server) => Promise<void>
   readonly env?: (replaced: ReadonlyMap<string, string>) => Readonly<Record<string, string>>
 }
 
 /** An API server with the kinds of others, which the kubeconfig of the reader names. */
-function cluster({ replace, definitions = crds, prepare, env }: ClusterOptions): World[] {
+function cluster({ replace, prepare, env }: ClusterOptions): World[] {
   const start = async (): Promise<Terminal> => {
-    const server = await startEmbedded(definitions())
+    const server = await startEmbedded(crds())
     const replaced = (await replace?.()) ?? []
     const terminal = clusterTerminal(server, { replace: replaced, env: env?.(new Map(replaced)) ?? {} })
     await prepare?.(terminal, server)
@@ -125,6 +128,47 @@ async function startRecords(): Promise<Terminal> {
   return terminal
 }
 
+/** Of DNS, metrics and probes. */
+const MANAGER_PORTS = [8053, 8180, 8181]
+
+function listenOn(ports: ReadonlyMap<string, string>): Record<string, string> {
+  return {
+    SEAMARK_DNS_LISTEN: `127.0.0.1:${ports.get('8053')}`,
+    SEAMARK_METRICS_ADDRESS: `127.0.0.1:${ports.get('8180')}`,
+    SEAMARK_PROBES_ADDRESS: `127.0.0.1:${ports.get('8181')}`,
+  }
+}
+
+/** The target of the page answers its health check. */
+async function startBalance(): Promise<Terminal> {
+  const target = createServer((_request, response) => response.end())
+  await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve))
+  const { port } = target.address() as AddressInfo
+  const ports = await freePorts([...MANAGER_PORTS, 8080, 8081, 5353])
+  const server = await startEmbedded(crds())
+  await server.client.create(Namespace, { metadata: { name: 'garden' } })
+  const terminal = clusterTerminal(server, {
+    env: listenOn(new Map(ports)),
+    replace: [...ports, ['192.0.2.1', '127.0.0.1'], ['port: 80 ', `port: ${port} `]],
+    onClose: async () => void target.close(),
+  })
+  for (const file of ['source.yaml', 'target.yaml']) terminal.save(file, server.kubeconfig)
+  return terminal
+}
+
+async function startWildcard(): Promise<Terminal> {
+  const world = await FleetWorld.start(startEmbedded)
+  await addNode(world.memberClient('eu1'), 'node-1', { external: ['203.0.113.11'] })
+  const ports = await freePorts(MANAGER_PORTS)
+  const terminal = new Terminal({
+    env: { KUBECONFIG: 'kubeconfig', ...listenOn(new Map(ports)) },
+    replace: constant(ports),
+    onClose: async () => world[Symbol.asyncDispose](),
+  })
+  terminal.save('kubeconfig', world.kubeconfig())
+  return terminal
+}
+
 /** Listeners of a gateway on all addresses are ones on loopback, on free ports. */
 const GATEWAY: readonly Replacement[] = [
   [':18080', '127.0.0.1:0'],
@@ -134,22 +178,11 @@ const GATEWAY: readonly Replacement[] = [
 
 export const WORLDS: Readonly<Record<string, readonly World[]>> = {
   'docs/apiserver.md': machine(),
-  'docs/balance.md': cluster({
-    replace: async () => freePorts([8080, 8081, 5353]),
-    definitions: () => [...crds(), ...loadBalancerCrds()],
-    async prepare(terminal, server) {
-      await server.client.create(Namespace, { metadata: { name: 'garden' } })
-      for (const file of ['source.yaml', 'target.yaml']) terminal.save(file, server.kubeconfig)
-    },
-  }),
+  'docs/balance.md': [{ name: EMBEDDED, start: startBalance }],
   'docs/cli.md': machine(),
   'docs/debugging.md': cluster({
-    replace: async () => freePorts([8180, 8181]),
-    env: (ports) => ({
-      SEAMARK_DNS_LISTEN: '127.0.0.1:0',
-      SEAMARK_METRICS_ADDRESS: `127.0.0.1:${ports.get('8180')}`,
-      SEAMARK_PROBES_ADDRESS: `127.0.0.1:${ports.get('8181')}`,
-    }),
+    replace: async () => freePorts(MANAGER_PORTS),
+    env: listenOn,
     async prepare(terminal) {
       const ran = await terminal.type('seamark hub init --zone example.com')
       if (ran.code !== 0) throw new Error(ran.text)
@@ -159,5 +192,6 @@ export const WORLDS: Readonly<Record<string, readonly World[]>> = {
   'docs/gateway.md': cluster({ replace: async () => GATEWAY }),
   'docs/providers/webhook.md': machine(8888),
   'docs/publish.md': cluster({}),
+  'docs/wildcard.md': [{ name: EMBEDDED, start: startWildcard }],
   'docs/records.md': [{ name: EMBEDDED, start: startRecords }],
 }

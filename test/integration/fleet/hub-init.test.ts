@@ -94,7 +94,7 @@ describe('on a hub with nothing of ours', () => {
 
 describe('cluster add', () => {
   it('needs nothing before it, labels the Cluster, and keeps rights when the token is replaced', async () => {
-    await using world = await FleetWorld.start(startEmbedded, { isServing: false })
+    await using world = await FleetWorld.start(startEmbedded)
     await using terminal = new Terminal({ env: { KUBECONFIG: 'kubeconfig' } })
     terminal.save('kubeconfig', world.kubeconfig())
     const { client } = world.hub
