@@ -4,6 +4,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { loadConfig } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
 import { isCommands, readBlocks, readPage } from './page.ts'
 import { runSections } from './run-page.ts'
@@ -53,6 +54,16 @@ describe('README.md and docs/', () => {
       ),
     )
     expect(stray).toEqual([])
+  })
+
+  it('show configurations that load', () => {
+    const shown = pages.flatMap((page) =>
+      readBlocks(textOf(page))
+        .filter(({ language, body }) => language === 'yaml' && /^kind: ManagerConfiguration$/m.test(body))
+        .map(({ line, body }) => ({ at: `${page}:${line}`, loaded: loadConfig({ file: body }) })),
+    )
+    expect(shown.length).toBeGreaterThan(5)
+    expect(shown.flatMap(({ at, loaded }) => (loaded.ok ? [] : [`${at}: ${loaded.faults.join('; ')}`]))).toEqual([])
   })
 
   it.each(Object.keys(ELSEWHERE))('%s is run by a test of its own', (page) => {
