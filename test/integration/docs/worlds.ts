@@ -4,10 +4,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createDnsServer, createRRset, createZone, type DnsServer, fqdn, TsigKey } from '@seamark/dns'
+import { needs } from '@seamark/kit'
 import { Namespace } from '@seamark/kube'
 import { DNSEndpoint } from '@seamark/operator'
 import { freePort } from '../dns/peers.ts'
-import { type Server, startEmbedded } from '../fleet/test-environment.ts'
+import { type Server, startEmbedded, startReal, type StartServer } from '../fleet/test-environment.ts'
 import { crds } from '../publish/test-environment.ts'
 import type { Reader } from './run-page.ts'
 import { addNode } from '../wildcard/bench.ts'
@@ -17,6 +18,8 @@ import { kubectl, Terminal, type TerminalOptions } from './terminal.ts'
 
 interface World {
   readonly name: string
+  /** It needs a program that is not here. */
+  readonly isSkipped?: boolean
   readonly start: () => Promise<Reader & AsyncDisposable>
 }
 
@@ -46,17 +49,25 @@ interface ClusterOptions {
 
 /** An API server with the kinds of others, which the kubeconfig of the reader names. */
 function cluster({ replace, prepare, env }: ClusterOptions): World[] {
-  const start = async (): Promise<Terminal> => {
-    const server = await startEmbedded(crds())
+  return onBoth(async (startServer) => {
+    const server = await startServer(crds())
     const replaced = (await replace?.()) ?? []
     const terminal = clusterTerminal(server, { replace: replaced, env: env?.(new Map(replaced)) ?? {} })
     await prepare?.(terminal, server)
     return terminal
-  }
-  return [{ name: EMBEDDED, start }]
+  })
 }
 
-const EMBEDDED = 'an embedded server'
+function onBoth(start: (startServer: StartServer) => Promise<Terminal>): World[] {
+  return [
+    { name: 'an embedded server', start: async () => start(startEmbedded) },
+    {
+      name: 'kube-apiserver',
+      isSkipped: !needs('kube-apiserver', 'etcd'),
+      start: async () => start(startReal),
+    },
+  ]
+}
 
 interface ClusterTerminal extends Pick<TerminalOptions, 'env' | 'happenings' | 'onClose'> {
   readonly replace: readonly Replacement[]
@@ -66,7 +77,7 @@ function clusterTerminal(server: Server, { env, replace, onClose, ...options }: 
   const terminal: Terminal = new Terminal({
     ...options,
     env: { KUBECONFIG: 'kubeconfig', ...env },
-    lacks: ['kube-apiserver'],
+    lacks: server.embedded === undefined ? [] : ['kube-apiserver'],
     replace: constant(replace),
     play: async (command) => {
       const file = /^kubectl apply -f (\S+)$/.exec(command)?.[1]
@@ -105,9 +116,9 @@ const ORIGIN = fqdn('example.com.')
 const SECRET = Buffer.from('docs-tsig-secret-of-32-octets-in').toString('base64')
 const KEY = new TsigKey('seamark', 'hmac-sha256', SECRET)
 
-async function startRecords(): Promise<Terminal> {
+async function startRecords(startServer: StartServer): Promise<Terminal> {
   const dns = await zoneServer()
-  const server = await startEmbedded(crds())
+  const server = await startServer(crds())
   for (const name of ['web', 'seamark']) await server.client.create(Namespace, { metadata: { name } })
   const endpoints = [{ dnsName: 'mail.example.com', recordType: 'AAAA' as const, targets: ['2001:db8::26'] }]
   const terminal: Terminal = clusterTerminal(server, {
@@ -140,12 +151,12 @@ function listenOn(ports: ReadonlyMap<string, string>): Record<string, string> {
 }
 
 /** The target of the page answers its health check. */
-async function startBalance(): Promise<Terminal> {
+async function startBalance(startServer: StartServer): Promise<Terminal> {
   const target = createServer((_request, response) => response.end())
   await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve))
   const { port } = target.address() as AddressInfo
   const ports = await freePorts([...MANAGER_PORTS, 8080, 8081, 5353])
-  const server = await startEmbedded(crds())
+  const server = await startServer(crds())
   await server.client.create(Namespace, { metadata: { name: 'garden' } })
   const terminal = clusterTerminal(server, {
     env: listenOn(new Map(ports)),
@@ -156,8 +167,8 @@ async function startBalance(): Promise<Terminal> {
   return terminal
 }
 
-async function startWildcard(): Promise<Terminal> {
-  const world = await FleetWorld.start(startEmbedded)
+async function startWildcard(startServer: StartServer): Promise<Terminal> {
+  const world = await FleetWorld.start(startServer)
   await addNode(world.memberClient('eu1'), 'node-1', { external: ['203.0.113.11'] })
   const ports = await freePorts(MANAGER_PORTS)
   const terminal = new Terminal({
@@ -178,7 +189,7 @@ const GATEWAY: readonly Replacement[] = [
 
 export const WORLDS: Readonly<Record<string, readonly World[]>> = {
   'docs/apiserver.md': machine(),
-  'docs/balance.md': [{ name: EMBEDDED, start: startBalance }],
+  'docs/balance.md': onBoth(startBalance),
   'docs/cli.md': machine(),
   'docs/debugging.md': cluster({
     replace: async () => freePorts(MANAGER_PORTS),
@@ -192,6 +203,6 @@ export const WORLDS: Readonly<Record<string, readonly World[]>> = {
   'docs/gateway.md': cluster({ replace: async () => GATEWAY }),
   'docs/providers/webhook.md': machine(8888),
   'docs/publish.md': cluster({}),
-  'docs/wildcard.md': [{ name: EMBEDDED, start: startWildcard }],
-  'docs/records.md': [{ name: EMBEDDED, start: startRecords }],
+  'docs/wildcard.md': onBoth(startWildcard),
+  'docs/records.md': onBoth(startRecords),
 }
