@@ -8,7 +8,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** First those that mostly wait, which others can overlap; then those that compute. */
 const LONG = [
+  'test/integration/docs/start.test.ts',
   'test/integration/docs/on-call.test.ts',
+  'test/integration/docs/pages.test.ts',
   'test/integration/publish/scenarios.test.ts',
   'test/integration/providers/faults.test.ts',
   'test/integration/cli/fresh-clone.test.ts',

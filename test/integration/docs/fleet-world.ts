@@ -8,8 +8,8 @@ import { type Cluster as Connection, configFromText, connect, Ingress, Namespace
 import { parse } from 'yaml'
 import { type Server, type StartServer } from '../fleet/test-environment.ts'
 
-/** The hub, and the members with the addresses of their ingress controllers. */
-export const MEMBERS = { eu1: '127.0.24.11', us1: '127.0.24.12' } as const
+/** Members, and the last part of the address of their ingress controller. */
+const MEMBERS = { eu1: 11, us1: 12 } as const
 
 /** Probes of hosts without TLS, where no policy says otherwise. */
 const HTTP = 80
@@ -29,13 +29,13 @@ export class FleetWorld implements AsyncDisposable {
     this.#members = members
   }
 
-  /** `isServing: false`: the members have no ingress controller. */
-  static async start(start: StartServer, { isServing = true } = {}): Promise<FleetWorld> {
+  /** `network`: `127.0.N` of the addresses of the ingress controllers, of one test alone; without it there is none. */
+  static async start(start: StartServer, network?: string): Promise<FleetWorld> {
     const [hub, ...servers] = await Promise.all([start([]), ...Object.keys(MEMBERS).map(async () => start([]))])
     if (hub === undefined) throw new Error('no hub')
     const members = await Promise.all(
-      Object.entries(MEMBERS).map(async ([name, address], index) =>
-        Member.start(name, isServing ? address : undefined, servers[index] as Server),
+      Object.entries(MEMBERS).map(async ([name, host], index) =>
+        Member.start(name, network === undefined ? undefined : `${network}.${host}`, servers[index] as Server),
       ),
     )
     return new FleetWorld(hub, members)
@@ -76,9 +76,14 @@ export class FleetWorld implements AsyncDisposable {
     })
   }
 
+  memberClient(name: string): Server['client'] {
+    const member = this.#members.find((each) => each.name === name)
+    if (member === undefined) throw new Error(`no member ${name}`)
+    return member.client
+  }
+
   /** Whether the account of the manager may do this on a member. */
   async memberMay(name: string, verb: string, resource: string): Promise<boolean | undefined> {
-    const member = this.#members.find((each) => each.name === name)
     const user = 'system:serviceaccount:seamark-system:seamark-fleet'
     const review = {
       apiVersion: 'authorization.k8s.io/v1',
@@ -87,8 +92,13 @@ export class FleetWorld implements AsyncDisposable {
     }
     const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews'
     const headers = { 'content-type': 'application/json' }
-    const response = await member?.client.request({ method: 'POST', path, headers, body: JSON.stringify(review) })
-    return (JSON.parse(response?.body.toString('utf8') ?? '') as { status?: { allowed?: boolean } }).status?.allowed
+    const response = await this.memberClient(name).request({
+      method: 'POST',
+      path,
+      headers,
+      body: JSON.stringify(review),
+    })
+    return (JSON.parse(response.body.toString('utf8')) as { status?: { allowed?: boolean } }).status?.allowed
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

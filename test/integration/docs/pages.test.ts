@@ -4,6 +4,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { loadConfig } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
 import { isCommands, readBlocks, readPage } from './page.ts'
 import { runSections } from './run-page.ts'
@@ -55,18 +56,29 @@ describe('README.md and docs/', () => {
     expect(stray).toEqual([])
   })
 
+  it('show configurations that load', () => {
+    const shown = pages.flatMap((page) =>
+      readBlocks(textOf(page))
+        .filter(({ language, body }) => language === 'yaml' && /^kind: ManagerConfiguration$/m.test(body))
+        .map(({ line, body }) => ({ at: `${page}:${line}`, loaded: loadConfig({ file: body }) })),
+    )
+    expect(shown.length).toBeGreaterThan(5)
+    expect(shown.flatMap(({ at, loaded }) => (loaded.ok ? [] : [`${at}: ${loaded.faults.join('; ')}`]))).toEqual([])
+  })
+
   it.each(Object.keys(ELSEWHERE))('%s is run by a test of its own', (page) => {
     expect(readFileSync(join(ROOT, ELSEWHERE[page] ?? ''), 'utf8')).toContain(page.replace('docs/', ''))
   })
 })
 
-describe.each(Object.entries(WORLDS))('%s', (page, worlds) => {
-  it.each(worlds)('is run as it is written, on $name', { timeout: 120_000 }, async ({ start }) => {
-    await using world = await start()
-    const sections = readPage(textOf(page))
-    // A page may show a file after the first command that reads it.
-    for (const step of sections.flatMap(({ steps }) => steps))
-      if (step.kind === 'file') world.save?.(step.name, step.text)
-    expect(await runSections(sections, world)).toBeGreaterThan(0)
-  })
+describe.concurrent.each(Object.entries(WORLDS))('%s', (page, worlds) => {
+  for (const { name, start, isSkipped = false } of worlds)
+    it.skipIf(isSkipped)(`is run as it is written, on ${name}`, { timeout: 180_000 }, async ({ expect }) => {
+      await using world = await start()
+      const sections = readPage(textOf(page))
+      // A page may show a file after the first command that reads it.
+      for (const step of sections.flatMap(({ steps }) => steps))
+        if (step.kind === 'file') world.save?.(step.name, step.text)
+      expect(await runSections(sections, world, expect)).toBeGreaterThan(0)
+    })
 })

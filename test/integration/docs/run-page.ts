@@ -1,6 +1,6 @@
 /** Runs the steps of a page in order, and compares what commands print with what the page shows. */
 import { needs } from '@seamark/kit'
-import { expect } from 'vitest'
+import { type ExpectStatic, expect as anyExpect } from 'vitest'
 import { patternOf, type Section, type Step } from './page.ts'
 import { kubectl, type Ran } from './terminal.ts'
 
@@ -29,7 +29,12 @@ const READING =
 const SUCCESS = [0, 2]
 
 /** Returns how many commands were run. */
-export async function runSections(sections: readonly Section[], reader: Reader): Promise<number> {
+export async function runSections(
+  sections: readonly Section[],
+  reader: Reader,
+  /** Of the test, where several run at the same time. */
+  expect = anyExpect,
+): Promise<number> {
   const known = new Map<string, string>()
   let count = 0
   for (const step of sections.flatMap(({ steps }) => steps)) {
@@ -38,7 +43,7 @@ export async function runSections(sections: readonly Section[], reader: Reader):
       process.stdout.write(`not run without ${absent.join(', ')}: ${step.kind === 'command' ? step.command : ''}\n`)
       continue
     }
-    await runStep(step, reader, known)
+    await runStep(step, reader, known, expect)
     if (step.kind === 'command') count++
   }
   return count
@@ -49,7 +54,12 @@ function absentFor(step: Step, { lacks }: Reader): readonly string[] {
   return (step.needs ?? []).filter((name) => lacks?.has(name) === true || !isThere(name))
 }
 
-export async function runStep(step: Step, reader: Reader, known = new Map<string, string>()): Promise<void> {
+export async function runStep(
+  step: Step,
+  reader: Reader,
+  known = new Map<string, string>(),
+  expect: ExpectStatic = anyExpect,
+): Promise<void> {
   switch (step.kind) {
     case 'test': {
       const happening = reader.happenings?.[step.name]
@@ -71,7 +81,7 @@ export async function runStep(step: Step, reader: Reader, known = new Map<string
       }
       return
     case 'command':
-      await runCommand(step, reader, known)
+      await runCommand(step, reader, known, expect)
   }
 }
 
@@ -82,6 +92,7 @@ async function runCommand(
   { command: shown, output }: Extract<Step, { kind: 'command' }>,
   reader: Reader,
   known: Map<string, string>,
+  expect: ExpectStatic,
 ): Promise<void> {
   const command = shown.replaceAll(/\b(ID|PLAN)\b/g, (token) => known.get(token) ?? token)
   if (output === undefined) {

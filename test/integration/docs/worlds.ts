@@ -1,18 +1,25 @@
 /** What each page of the documentation assumes that its reader has. Its ports stand for free ones. */
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createDnsServer, createRRset, createZone, type DnsServer, fqdn, TsigKey } from '@seamark/dns'
+import { needs } from '@seamark/kit'
 import { Namespace } from '@seamark/kube'
-import { DNSEndpoint, loadBalancerCrds } from '@seamark/operator'
+import { DNSEndpoint } from '@seamark/operator'
 import { freePort } from '../dns/peers.ts'
-import { type Server, startEmbedded } from '../fleet/test-environment.ts'
+import { type Server, startEmbedded, startReal, type StartServer } from '../fleet/test-environment.ts'
 import { crds } from '../publish/test-environment.ts'
 import type { Reader } from './run-page.ts'
+import { addNode } from '../wildcard/bench.ts'
+import { FleetWorld } from './fleet-world.ts'
 import { applyFile } from './played-kubectl.ts'
 import { kubectl, Terminal, type TerminalOptions } from './terminal.ts'
 
 interface World {
   readonly name: string
+  /** It needs a program that is not here. */
+  readonly isSkipped?: boolean
   readonly start: () => Promise<Reader & AsyncDisposable>
 }
 
@@ -36,24 +43,31 @@ const constant =
 
 interface ClusterOptions {
   readonly replace?: () => Promise<readonly Replacement[]>
-  readonly definitions?: () => readonly object[]
   readonly prepare?: (terminal: Terminal, server: Server) => Promise<void>
   readonly env?: (replaced: ReadonlyMap<string, string>) => Readonly<Record<string, string>>
 }
 
 /** An API server with the kinds of others, which the kubeconfig of the reader names. */
-function cluster({ replace, definitions = crds, prepare, env }: ClusterOptions): World[] {
-  const start = async (): Promise<Terminal> => {
-    const server = await startEmbedded(definitions())
+function cluster({ replace, prepare, env }: ClusterOptions): World[] {
+  return onBoth(async (startServer) => {
+    const server = await startServer(crds())
     const replaced = (await replace?.()) ?? []
     const terminal = clusterTerminal(server, { replace: replaced, env: env?.(new Map(replaced)) ?? {} })
     await prepare?.(terminal, server)
     return terminal
-  }
-  return [{ name: EMBEDDED, start }]
+  })
 }
 
-const EMBEDDED = 'an embedded server'
+function onBoth(start: (startServer: StartServer) => Promise<Terminal>): World[] {
+  return [
+    { name: 'an embedded server', start: async () => start(startEmbedded) },
+    {
+      name: 'kube-apiserver',
+      isSkipped: !needs('kube-apiserver', 'etcd'),
+      start: async () => start(startReal),
+    },
+  ]
+}
 
 interface ClusterTerminal extends Pick<TerminalOptions, 'env' | 'happenings' | 'onClose'> {
   readonly replace: readonly Replacement[]
@@ -63,7 +77,7 @@ function clusterTerminal(server: Server, { env, replace, onClose, ...options }: 
   const terminal: Terminal = new Terminal({
     ...options,
     env: { KUBECONFIG: 'kubeconfig', ...env },
-    lacks: ['kube-apiserver'],
+    lacks: server.embedded === undefined ? [] : ['kube-apiserver'],
     replace: constant(replace),
     play: async (command) => {
       const file = /^kubectl apply -f (\S+)$/.exec(command)?.[1]
@@ -102,9 +116,9 @@ const ORIGIN = fqdn('example.com.')
 const SECRET = Buffer.from('docs-tsig-secret-of-32-octets-in').toString('base64')
 const KEY = new TsigKey('seamark', 'hmac-sha256', SECRET)
 
-async function startRecords(): Promise<Terminal> {
+async function startRecords(startServer: StartServer): Promise<Terminal> {
   const dns = await zoneServer()
-  const server = await startEmbedded(crds())
+  const server = await startServer(crds())
   for (const name of ['web', 'seamark']) await server.client.create(Namespace, { metadata: { name } })
   const endpoints = [{ dnsName: 'mail.example.com', recordType: 'AAAA' as const, targets: ['2001:db8::26'] }]
   const terminal: Terminal = clusterTerminal(server, {
@@ -125,6 +139,47 @@ async function startRecords(): Promise<Terminal> {
   return terminal
 }
 
+/** Of DNS, metrics and probes. */
+const MANAGER_PORTS = [8053, 8180, 8181]
+
+function listenOn(ports: ReadonlyMap<string, string>): Record<string, string> {
+  return {
+    SEAMARK_DNS_LISTEN: `127.0.0.1:${ports.get('8053')}`,
+    SEAMARK_METRICS_ADDRESS: `127.0.0.1:${ports.get('8180')}`,
+    SEAMARK_PROBES_ADDRESS: `127.0.0.1:${ports.get('8181')}`,
+  }
+}
+
+/** The target of the page answers its health check. */
+async function startBalance(startServer: StartServer): Promise<Terminal> {
+  const target = createServer((_request, response) => response.end())
+  await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve))
+  const { port } = target.address() as AddressInfo
+  const ports = await freePorts([...MANAGER_PORTS, 8080, 8081, 5353])
+  const server = await startServer(crds())
+  await server.client.create(Namespace, { metadata: { name: 'garden' } })
+  const terminal = clusterTerminal(server, {
+    env: listenOn(new Map(ports)),
+    replace: [...ports, ['192.0.2.1', '127.0.0.1'], ['port: 80 ', `port: ${port} `]],
+    onClose: async () => void target.close(),
+  })
+  for (const file of ['source.yaml', 'target.yaml']) terminal.save(file, server.kubeconfig)
+  return terminal
+}
+
+async function startWildcard(startServer: StartServer): Promise<Terminal> {
+  const world = await FleetWorld.start(startServer)
+  await addNode(world.memberClient('eu1'), 'node-1', { external: ['203.0.113.11'] })
+  const ports = await freePorts(MANAGER_PORTS)
+  const terminal = new Terminal({
+    env: { KUBECONFIG: 'kubeconfig', ...listenOn(new Map(ports)) },
+    replace: constant(ports),
+    onClose: async () => world[Symbol.asyncDispose](),
+  })
+  terminal.save('kubeconfig', world.kubeconfig())
+  return terminal
+}
+
 /** Listeners of a gateway on all addresses are ones on loopback, on free ports. */
 const GATEWAY: readonly Replacement[] = [
   [':18080', '127.0.0.1:0'],
@@ -134,22 +189,11 @@ const GATEWAY: readonly Replacement[] = [
 
 export const WORLDS: Readonly<Record<string, readonly World[]>> = {
   'docs/apiserver.md': machine(),
-  'docs/balance.md': cluster({
-    replace: async () => freePorts([8080, 8081, 5353]),
-    definitions: () => [...crds(), ...loadBalancerCrds()],
-    async prepare(terminal, server) {
-      await server.client.create(Namespace, { metadata: { name: 'garden' } })
-      for (const file of ['source.yaml', 'target.yaml']) terminal.save(file, server.kubeconfig)
-    },
-  }),
+  'docs/balance.md': onBoth(startBalance),
   'docs/cli.md': machine(),
   'docs/debugging.md': cluster({
-    replace: async () => freePorts([8180, 8181]),
-    env: (ports) => ({
-      SEAMARK_DNS_LISTEN: '127.0.0.1:0',
-      SEAMARK_METRICS_ADDRESS: `127.0.0.1:${ports.get('8180')}`,
-      SEAMARK_PROBES_ADDRESS: `127.0.0.1:${ports.get('8181')}`,
-    }),
+    replace: async () => freePorts(MANAGER_PORTS),
+    env: listenOn,
     async prepare(terminal) {
       const ran = await terminal.type('seamark hub init --zone example.com')
       if (ran.code !== 0) throw new Error(ran.text)
@@ -159,5 +203,6 @@ export const WORLDS: Readonly<Record<string, readonly World[]>> = {
   'docs/gateway.md': cluster({ replace: async () => GATEWAY }),
   'docs/providers/webhook.md': machine(8888),
   'docs/publish.md': cluster({}),
-  'docs/records.md': [{ name: EMBEDDED, start: startRecords }],
+  'docs/wildcard.md': onBoth(startWildcard),
+  'docs/records.md': onBoth(startRecords),
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { CustomResourceDefinition, IngressClass, Lease, Namespace, Secret } from '@seamark/kube'
 import { Cluster, dnsEndpointCrd, loadConfig } from '@seamark/operator'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { applyExample } from '../examples/manifests.ts'
 import { FleetWorld } from '../docs/fleet-world.ts'
 import { type Ran, Terminal } from '../docs/terminal.ts'
 import { type Server, startEmbedded } from './test-environment.ts'
@@ -67,6 +68,30 @@ describe('on a hub with nothing of ours', () => {
     expect(after.metadata.resourceVersion).toBe(before.metadata.resourceVersion)
   })
 
+  it('hub init leaves the rights of an installation in the cluster as they are, and corrects its own', async () => {
+    await applyExample(hub.client, 'deploy/seamark.yaml', ({ kind }) => kind !== 'Deployment' && kind !== 'ConfigMap')
+    const roles = '/apis/rbac.authorization.k8s.io/v1'
+    const read = async (path: string) =>
+      JSON.parse((await hub.client.request({ method: 'GET', path: `${roles}/${path}` })).body.toString('utf8')) as {
+        rules: { resources: string[] }[] | null
+      }
+    const before = await read('namespaces/seamark/roles/seamark')
+    expect(await type('hub init')).toMatchObject({ code: 0 })
+    expect(await read('namespaces/seamark/roles/seamark')).toEqual(before)
+    const own = 'clusterroles/seamark-hub-seamark'
+    const granted = await read(own)
+    expect(granted.rules?.length).toBeGreaterThan(5)
+    await hub.client.request({
+      method: 'PATCH',
+      path: `${roles}/${own}?fieldManager=somebody`,
+      headers: { 'content-type': 'application/merge-patch+json' },
+      body: '{"rules":[]}',
+    })
+    expect((await read(own)).rules ?? []).toEqual([])
+    expect(await type('hub init')).toMatchObject({ code: 0 })
+    expect((await read(own)).rules).toEqual(granted.rules)
+  })
+
   it('hub init --dry-run writes nothing, and prints the configuration', async () => {
     const { code, text } = await type('hub init -n infra --zone example.com --dry-run')
     expect([code, text]).toEqual([0, expect.stringContaining('namespace infra: would be created')])
@@ -94,7 +119,7 @@ describe('on a hub with nothing of ours', () => {
 
 describe('cluster add', () => {
   it('needs nothing before it, labels the Cluster, and keeps rights when the token is replaced', async () => {
-    await using world = await FleetWorld.start(startEmbedded, { isServing: false })
+    await using world = await FleetWorld.start(startEmbedded)
     await using terminal = new Terminal({ env: { KUBECONFIG: 'kubeconfig' } })
     terminal.save('kubeconfig', world.kubeconfig())
     const { client } = world.hub

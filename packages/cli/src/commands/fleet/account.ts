@@ -54,6 +54,9 @@ export async function applyAccount(client: Client, metadata: Account): Promise<v
   await client.apply(ServiceAccount, { metadata: { ...metadata } }, CLI_FIELD_MANAGER)
 }
 
+/** What somebody changed in a role of ours is corrected. */
+const CORRECTING = { ...CLI_FIELD_MANAGER, force: true } as const
+
 /** A ClusterRole of that name, with exactly these rules, and its binding to the account. */
 export async function grantEverywhere(
   client: Client,
@@ -61,12 +64,8 @@ export async function grantEverywhere(
   name: string,
   rules: readonly Rule[],
 ): Promise<void> {
-  await client.apply(ClusterRole, { metadata: { name }, rules }, CLI_FIELD_MANAGER)
-  await client.apply(
-    ClusterRoleBinding,
-    { metadata: { name }, ...bindingOf('ClusterRole', name, account) },
-    CLI_FIELD_MANAGER,
-  )
+  await client.apply(ClusterRole, { metadata: { name }, rules }, CORRECTING)
+  await client.apply(ClusterRoleBinding, { metadata: { name }, ...bindingOf('ClusterRole', name, account) }, CORRECTING)
 }
 
 /** A Role in the namespace of the account. */
@@ -77,8 +76,8 @@ export async function grantAtHome(
   rules: readonly Rule[],
 ): Promise<void> {
   const metadata = { namespace: account.namespace, name }
-  await client.apply(Role, { metadata, rules }, CLI_FIELD_MANAGER)
-  await client.apply(RoleBinding, { metadata, ...bindingOf('Role', name, account) }, CLI_FIELD_MANAGER)
+  await client.apply(Role, { metadata, rules }, CORRECTING)
+  await client.apply(RoleBinding, { metadata, ...bindingOf('Role', name, account) }, CORRECTING)
 }
 
 function bindingOf(kindOfRole: string, name: string, account: Account): Pick<Bound, 'roleRef' | 'subjects'> {

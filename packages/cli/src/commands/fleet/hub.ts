@@ -21,6 +21,8 @@ interface Flags extends KubeFlags {
 }
 
 const ACCOUNT = 'seamark'
+/** Of its Role; its ClusterRole is one of each namespace that has a manager. */
+const ROLE = 'seamark-hub'
 const ROOT_CLASS = 'global'
 const ROOT_CONTROLLER = 'seamark.io/global'
 const CONFIG_FILE = './seamark.yaml'
@@ -79,8 +81,8 @@ async function prepare(client: Client, namespace: string, signal: AbortSignal, s
   say(await ensureClass(client))
   const account = { namespace, name: ACCOUNT }
   await applyAccount(client, account)
-  await grantEverywhere(client, account, `${namespace}-hub`, HUB_RULES)
-  await grantAtHome(client, account, ACCOUNT, HOME_RULES)
+  await grantEverywhere(client, account, `${ROLE}-${namespace}`, HUB_RULES)
+  await grantAtHome(client, account, ROLE, HOME_RULES)
   say(`ServiceAccount ${namespace}/${ACCOUNT} has the rights of a manager`)
 }
 
@@ -106,7 +108,7 @@ async function preview(client: Client, namespace: string, text: string, say: Say
   }
   line(`IngressClass ${ROOT_CLASS}`, (await client.find(IngressClass, ROOT_CLASS)) !== undefined)
   say(
-    `ServiceAccount ${namespace}/${ACCOUNT}, ClusterRole ${namespace}-hub, Role ${namespace}/${ACCOUNT}: would be applied`,
+    `ServiceAccount ${namespace}/${ACCOUNT}, ClusterRole ${ROLE}-${namespace}, Role ${namespace}/${ROLE}: would be applied`,
   )
   const existing = await readExisting()
   say(
