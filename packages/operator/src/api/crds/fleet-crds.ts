@@ -10,7 +10,7 @@ import { HostClaim } from '../host-claim.ts'
 import { LeafIngress } from '../leaf-ingress.ts'
 
 /** Increases with every change of a schema: an older program does not replace the CRDs of a newer one. */
-const REVISION = '5'
+const REVISION = '6'
 
 export function fleetCrds(): CustomResourceDefinition[] {
   return [Cluster, GlobalIngressPolicy, GlobalIngress, LeafIngress, HostClaim, DomainVerification].map((kind) =>
