@@ -15,6 +15,7 @@ const ROOT = join(import.meta.dirname, '../../..')
 /** Pages that tests of their own run. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   'docs/fleet.md': 'test/integration/docs/start.test.ts',
+  'docs/migrate.md': 'test/integration/records/migrate-docs.test.ts',
   'docs/on-call.md': 'test/integration/docs/on-call.test.ts',
 }
 
