@@ -211,11 +211,13 @@ describe('a hostile member', () => {
             // One stream: with so much to send in several, the HTTP/2 session of the peer would refuse them.
             if (exchange.url.pathname !== '/readyz') return exchange.reply(404, {})
             exchange.start()
-            const chunk = Buffer.alloc(2 ** 20, 'x')
-            let sent = 0
+            // In small parts, until the manager ends the stream: the watched client is in this process, too.
+            const chunk = Buffer.alloc(2 ** 16, 'x')
+            let [isOpen, sent] = [true, 0]
+            void exchange.closed.then(() => (isOpen = false))
             const more = (): void => {
               exchange.write(chunk)
-              if (++sent < 64) setImmediate(more)
+              if (isOpen && ++sent < 1_024) setImmediate(more)
             }
             more()
           }),
