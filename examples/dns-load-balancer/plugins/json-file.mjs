@@ -50,9 +50,13 @@ export function register({ registerProviderType, ProviderError }) {
         for (const { from, to } of batch) {
           const subject = to ?? from
           const key = `${subject.name} ${subject.type}`
-          if (!isWithin(subject.name, zone.name) || (to !== undefined && !isUsable(to)))
+          if (!isWithin(subject.name, zone.name) || !isName(subject.name) || (to !== undefined && !isUsable(to)))
             // rejected: this change can never succeed, and the others of the batch may.
-            throw new ProviderError('RecordRejected', 'rejected', `${key} is not in ${zone.name}, or has a wrong value`)
+            throw new ProviderError(
+              'RecordRejected',
+              'rejected',
+              `${key} is not in ${zone.name}, is no name of DNS, or has a wrong value`,
+            )
           if (!isSame(sets.get(key), from))
             // moved: somebody else changed the zone; it is read again before the next attempt.
             throw new ProviderError('BaseMoved', 'moved', `${key} has changed`)
@@ -69,6 +73,12 @@ export function register({ registerProviderType, ProviderError }) {
 
 function isWithin(name, zone) {
   return name === zone || name.endsWith(`.${zone}`)
+}
+
+/** RFC 1035 §2.3.4: 63 octets a label, 255 a name; labels are ASCII here, and have no dot within. */
+function isName(name) {
+  const labels = name.slice(0, -1).split('.')
+  return name.length < 255 && labels.every((label) => label.length >= 1 && label.length <= 63)
 }
 
 function isUsable({ type, values }) {

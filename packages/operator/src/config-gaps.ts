@@ -30,7 +30,7 @@ export function findGaps({ dns, fleet, balance, records }: Settings): Gap[] {
     gaps.push({ path: ['dns', 'zones'], message: 'nobody answers for the zones; add dns.listen, such as [":53"]' })
   if (!fleet.enabled || !fleet.dns || fleet.answeredElsewhere) return gaps
   const elsewhere =
-    'or set fleet.answeredElsewhere: true where another process publishes the hosts, or fleet.dns: false'
+    'or set fleet.answeredElsewhere: true where another process such as ExternalDNS publishes the hosts, or fleet.dns: false'
   if (!balance.enabled)
     gaps.push({
       path: ['fleet', 'enabled'],
@@ -41,7 +41,7 @@ export function findGaps({ dns, fleet, balance, records }: Settings): Gap[] {
   if (balance.enabled && !isServed && !isWritten)
     gaps.push({
       path: ['fleet', 'enabled'],
-      message: `no host of the fleet would answer: add dns.listen and dns.zones for the DNS server of the manager, or records.enabled, records.owner, records.dnsEndpoints.enabled and records.providers for another one, ${elsewhere}, such as ExternalDNS`,
+      message: `no host of the fleet would answer: add dns.listen and dns.zones for the DNS server of the manager, or records.enabled, records.owner, records.dnsEndpoints.enabled and records.providers for another one, ${elsewhere}`,
     })
   return gaps
 }

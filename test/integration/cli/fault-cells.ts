@@ -112,12 +112,9 @@ export const CELLS: Readonly<Record<string, Cells>> = {
   },
   'cluster add': {
     ...fleet('cluster add seamark --name member', 'clusters.seamark.io'),
-    kind: ends('cluster add seamark --name member -n default --kubeconfig KINDLESS', noKind('clusters.seamark.io')),
-    namespace: ends(
-      'cluster add seamark --name member -n gone --kubeconfig ADMIN',
-      /has no namespace gone; create it with: kubectl create namespace gone, or name another one with --namespace/,
-    ),
-    right: ends('cluster add seamark --name member --kubeconfig NOBODY', noRight('patch', 'namespaces')),
+    kind: 'it creates the CRD that it needs',
+    namespace: 'it creates the namespace',
+    right: ends('cluster add seamark --name member --kubeconfig NOBODY', noRight('get', 'namespaces')),
     alias: ends('cluster add seamark --name member --kubeconfig ADMIN --member-kubeconfig BOMB', BOMB, 5),
     file: ends('cluster add seamark --name member --kubeconfig ADMIN --member-kubeconfig GONE', NO_FILE),
   },
@@ -193,6 +190,12 @@ export const CELLS: Readonly<Record<string, Cells>> = {
     file: ends('gateway translate -f GONE', NO_FILE),
     algorithm: NO_DNS,
     alias: ends('gateway translate -f BOMB', BOMB, 5),
+  },
+  'hub init': {
+    ...fleet('hub init', ''),
+    kind: 'it creates the CRDs',
+    namespace: 'it creates the namespace',
+    right: ends('hub init --kubeconfig NOBODY', noRight('get', 'namespaces')),
   },
   plan: {
     ...records('plan'),

@@ -64,7 +64,6 @@ export function build(io: Io): Command {
     .option('--create-namespaces', 'create missing namespaces on the member')
     .option('--label <key=value>', 'label of the Cluster, for placement; may be repeated', readLabels)
     .option('--wildcard', 'also the right to read its nodes, for the wildcard of the cluster')
-    .addHelpText('after', '\nExample:\n  seamark cluster add eu1 --label region=eu --label tier=prod')
     .action(async (context: string, flags: MemberFlags) =>
       withHub(io, flags, async (hub) => add(io, hub, context, flags)),
     )

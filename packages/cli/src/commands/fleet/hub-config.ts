@@ -21,10 +21,10 @@ mode: enforce
 ${isLocal ? LOCAL : ''}# Roots are placed on the registered clusters,
 fleet:
   enabled: true
-# probed, and published while they are healthy.
+${zone === undefined ? ANSWERED_ELSEWHERE : ''}# probed, and published while they are healthy.
 balance:
   enabled: true
-${zone === undefined ? NO_ZONE : dnsPart(zone)}# Hosts of ingress controllers of the hub itself are not published.
+${zone === undefined ? '' : dnsPart(zone)}# Hosts of ingress controllers of the hub itself are not published.
 publish:
   enabled: false
 `
@@ -34,7 +34,8 @@ const LOCAL = `# The API server of the hub is on this machine: those of clusters
 allowLoopback: true
 `
 
-const NO_ZONE = `# DNSEndpoints are written, and left to ExternalDNS. To answer DNS here, too: dns.listen and dns.zones.
+const ANSWERED_ELSEWHERE = `  # ExternalDNS publishes the DNSEndpoints. To answer here: dns.listen and dns.zones, without this line.
+  answeredElsewhere: true
 `
 
 const dnsPart = (

@@ -40,7 +40,6 @@ export function build(io: Io): Command {
       'DNS zone of the hosts, which the manager answers itself; else DNSEndpoints are left to ExternalDNS',
     )
     .option('--dry-run', 'print what would be created, and the configuration; write nothing')
-    .addHelpText('after', '\nExample:\n  seamark hub init --zone example.com')
     .action(async (flags: Flags) => init(io, flags))
   return command
 }
