@@ -139,7 +139,6 @@ export class World {
   }
 
   async #prepare(): Promise<void> {
-    const { client } = this
     writeFileSync(join(this.#folder, 'seamark.yaml'), CONFIG)
     writeFileSync(join(this.#folder, 'config'), this.#kubeconfig(), { mode: 0o600 })
     // The configuration above is there, and left as it is.
