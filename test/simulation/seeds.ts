@@ -12,8 +12,10 @@ const SHORT_EMPTY_LISTS = 3
 /** Kinds of fault of each scenario, unless all are asked for. */
 const SHORT_KINDS = 2
 
-/** Of the fault matrix. */
+/** Of the fault matrix: those that every scenario is tried with. */
 const matrix = ['crash', 'stale', 'drop', 'gone', 'emptyList', 'shortList'] as const
+/** The others: watches that repeat, mix or hold back what they deliver, and an API server that refuses. */
+const disorder = ['duplicate', 'reorder', 'freeze', 'refuse', 'storm'] as const
 
 export interface Limits {
   /** Of a scenario with many writes only as many, unless every place is asked for. @default all */
@@ -22,6 +24,8 @@ export interface Limits {
   readonly shortCrashes?: number
   /** Places of each other fault in a short run. @default 1 */
   readonly shortSamples?: number
+  /** Also the faults of `disorder`. @default false */
+  readonly hasDisorder?: boolean
   /** Faults under which the scenario is not expected to end the same. @default none */
   readonly except?: readonly (typeof matrix)[number][]
   /** Lists that stay empty for a minute, a few in a short run: for scenarios with as many sources as a breaker needs. */
@@ -33,10 +37,15 @@ export function exploration({
   shortCrashes = SHORT_CRASHES,
   shortSamples = 1,
   except = [],
+  hasDisorder = false,
   hasEmptyLists = false,
 }: Limits = {}): ExploreOptions {
   const { env } = process
-  const kinds = [...matrix.filter((kind) => !except.includes(kind)), ...(hasEmptyLists ? ['emptyLists' as const] : [])]
+  const kinds = [
+    ...matrix.filter((kind) => !except.includes(kind)),
+    ...(hasDisorder ? disorder : []),
+    ...(hasEmptyLists ? ['emptyLists' as const] : []),
+  ]
   const seeds = (env['SEAMARK_SEEDS'] ?? '').split(',').filter((text) => text !== '')
   const isEveryPlaceTried = seeds.length > 0 || env['SEED'] !== undefined
   if (!isEveryPlaceTried && !isThorough)

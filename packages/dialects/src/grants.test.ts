@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findGrantFault } from './grants.ts'
+import { findGrantFault, processGrants } from './grants.ts'
 
 const grants = [
   { namespace: 'web', domains: ['web.example.com', 'Shop.Example.', '*.shop.example'] },
@@ -40,4 +40,12 @@ it('without any grant every namespace may use every name; with one, a namespace 
   expect(findGrantFault(grants.slice(0, 1), 'other', 'example.com')).toBe(
     'namespace other may use no name: nothing is granted to it; example.com is not granted to it; add a grant to the configuration',
   )
+})
+
+it('what is in the namespace of the manager may have every name, also one that is granted to others', () => {
+  const table = processGrants(grants, 'seamark')
+  for (const name of ['other.test', 'web.example.com', '*.example.com', '*', '.'])
+    expect(findGrantFault(table, 'seamark', name)).toBeUndefined()
+  expect(findGrantFault(table, 'web', 'other.test')).toBeDefined()
+  expect(processGrants([], 'seamark')).toEqual([])
 })

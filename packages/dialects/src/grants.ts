@@ -1,12 +1,13 @@
 /**
  * The names that a namespace may use (INV-15): `grants` of the configuration, an allow-list. Checked where publish decides
- * about a source, where the fleet claims a host, where balance gives a name to a load balancer, and where records reads a
- * DNSEndpoint, so a manually written DNSEndpoint follows the same rule. Pure.
+ * about a source, where the fleet claims a host, where balance gives a name to a load balancer, where records reads a
+ * DNSEndpoint, so a manually written DNSEndpoint follows the same rule, by the admission webhook and by the gateway. Pure.
  *
  * - Without any grant every namespace may use every name; with one, a namespace may use only what is granted to it.
  * - A domain is granted with every name below it, except those below a longer domain that is granted to others.
  * - A grant for the namespace `*` holds for every namespace without one of its own.
  * - A wildcard matches all names at its level, so it needs an explicit grant: `*.shop.example.com`.
+ * - What is in the manager's own namespace is its own, and may have every name (`processGrants`).
  */
 import { z } from 'zod'
 import { normalizeHost } from './host-name.ts'
@@ -20,15 +21,22 @@ export const GrantsConfig = z
   )
   .default([])
 
+/** `domains` empty: every name, which a configuration cannot say. */
 export type Grants = readonly { readonly namespace: string; readonly domains: readonly string[] }[]
 
 /** Most domains that a message lists. */
 const SHOWN_DOMAINS = 10
 
+/** The one table of a process, for all of its capabilities and its gateway. */
+export function processGrants(grants: Grants, managerNamespace: string): Grants {
+  return grants.length === 0 ? grants : [...grants, { namespace: managerNamespace, domains: [] }]
+}
+
 /** Undefined when the namespace may use the name, else why not. The cost does not depend on the number of grants. */
 export function findGrantFault(grants: Grants, namespace: string, name: string): string | undefined {
   if (grants.length === 0) return undefined
-  const { holders, domains } = tableOf(grants)
+  const { holders, domains, unbound } = tableOf(grants)
+  if (unbound.has(namespace)) return undefined
   const host = normalizeHost(name)
   const tenant = domains.has(namespace) ? namespace : '*'
   for (const domain of coveringDomains(host)) {
@@ -44,9 +52,8 @@ export function findGrantFault(grants: Grants, namespace: string, name: string):
 /** Undefined when the namespace may use the name, else why not and what to do. */
 export type NameRule = (namespace: string, name: string) => string | undefined
 
-/** For objects from which the manager makes records: what is in its own namespace is its own, and may have every name. */
-export function nameRule(grants: Grants, managerNamespace: string): NameRule {
-  return (namespace, name) => (namespace === managerNamespace ? undefined : findGrantFault(grants, namespace, name))
+export function nameRule(grants: Grants): NameRule {
+  return (namespace, name) => findGrantFault(grants, namespace, name)
 }
 
 interface GrantTable {
@@ -54,6 +61,8 @@ interface GrantTable {
   readonly holders: ReadonlyMap<string, ReadonlySet<string>>
   /** Domains by namespace. */
   readonly domains: ReadonlyMap<string, readonly string[]>
+  /** Namespaces that may use every name. */
+  readonly unbound: ReadonlySet<string>
 }
 
 const tables = new WeakMap<Grants, GrantTable>()
@@ -63,7 +72,9 @@ function tableOf(grants: Grants): GrantTable {
   if (table === undefined) {
     const holders = new Map<string, Set<string>>()
     const domains = new Map<string, string[]>()
+    const unbound = new Set<string>()
     for (const grant of grants) {
+      if (grant.domains.length === 0) unbound.add(grant.namespace)
       const own = domains.get(grant.namespace) ?? []
       domains.set(grant.namespace, own)
       for (const domain of grant.domains.map(normalizeHost)) {
@@ -72,7 +83,7 @@ function tableOf(grants: Grants): GrantTable {
         holders.set(domain, namespaces.add(grant.namespace))
       }
     }
-    table = { holders, domains }
+    table = { holders, domains, unbound }
     tables.set(grants, table)
   }
   return table

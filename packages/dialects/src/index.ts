@@ -4,6 +4,6 @@
  */
 export { type Aged, ageOf, byAge, compareAge } from './age.ts'
 export { type Address, type AddressEntry, type Addresses, parseAddress, readAddress, sortAddresses } from './address.ts'
-export { findGrantFault, type Grants, GrantsConfig, type NameRule, nameRule } from './grants.ts'
+export { findGrantFault, type Grants, GrantsConfig, type NameRule, nameRule, processGrants } from './grants.ts'
 export { findHostFault, isObjectName, normalizeHost } from './host-name.ts'
 export { CLASS_ANNOTATIONS, classOf } from './ingress-class.ts'

@@ -103,7 +103,7 @@ const Sections = z.strictObject({
       'create the CRDs of the kinds of the fleet and of load balancing, where one of them is on, and update older ones',
     ),
   grants: GrantsConfig.describe(
-    'names that each namespace may use: {namespace, domains}; empty: every namespace may use every name',
+    "names that each namespace may use: {namespace, domains}; empty: every namespace may use every name. The manager's own needs none",
   ).meta(LIVE),
   admission: AdmissionConfig.prefault({}),
   balance: BalanceConfig.prefault({}),

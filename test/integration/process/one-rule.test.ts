@@ -61,7 +61,7 @@ const endpoint = (namespace: string, name: string, dnsName: string, address: str
 
 /**
  * For each capability a name that the namespace `shop` may use, in shop.example.test, and one that it may not use. The namespace
- * `rogue` may use none, and its objects with the names of `shop` come first in the order of age.
+ * `rogue` may use none, and its objects with the names of `shop` come first in the order of age. That of the manager needs no grant.
  */
 async function createSources(): Promise<void> {
   const { client: hub } = environment.hub
@@ -88,18 +88,19 @@ async function createSources(): Promise<void> {
     ['rogue', 'older', 'shop.example.test'],
     ['shop', 'mine', 'shop.example.test'],
     ['shop', 'other', 'other.example.test'],
+    ['manager', 'own', 'own.example.test'],
   ] as const) {
-    const address = namespace === 'shop' ? '192.0.2.7' : '198.51.100.7'
+    const address = namespace === 'rogue' ? '198.51.100.7' : '192.0.2.7'
     await hub.create(HTTPProxy, proxy(namespace, kind, `proxy.${zone}`))
     await hub.create(DNSEndpoint, endpoint(namespace, `hand-${kind}`, `hand.${zone}`, address))
-    await hub.create(Ingress, root(`root-${kind}`, `root.${zone}`, { namespace }))
+    if (namespace !== 'manager') await hub.create(Ingress, root(`root-${kind}`, `root.${zone}`, { namespace }))
     await hub.create(DNSLoadBalancer, {
       metadata: { namespace, name: `lb-${kind}` },
       spec: { DNSName: `lb.${zone}`, healthPath: '/', healthCheck: { scheme: 'http', port, profile: 'fast' } },
     })
     await hub.create(DNSLoadBalancerEndpoint, {
       metadata: { namespace, name: `lb-${kind}` },
-      spec: { loadbalancer: `lb-${kind}`, ipaddress: namespace === 'shop' ? '127.0.0.2' : '127.0.0.1' },
+      spec: { loadbalancer: `lb-${kind}`, ipaddress: namespace === 'rogue' ? '127.0.0.1' : '127.0.0.2' },
     })
   }
 }
@@ -243,6 +244,9 @@ describe('every capability of one process', () => {
       ['proxy.shop', '192.0.2.1'],
       ['hand.shop', '192.0.2.7'],
       ['lb.shop', '127.0.0.2'],
+      ['proxy.own', '192.0.2.1'],
+      ['hand.own', '192.0.2.7'],
+      ['lb.own', '127.0.0.2'],
       ['any.local', '203.0.113.1'],
     ])
       await expect.poll(async () => ask(app.at, `${name}.example.test`), POLL_OPTIONS).toBe(address)
@@ -253,6 +257,7 @@ describe('every capability of one process', () => {
     for (const name of ['proxy', 'hand', 'lb', 'root'])
       expect([name, await ask(app.at, `${name}.other.example.test`)]).toEqual([name, 'NXDOMAIN'])
     expect(await statusAt(app.gateway, 'proxy.other.example.test')).toBe(404)
+    expect(await statusAt(app.gateway, 'proxy.own.example.test')).toBe(200)
     await expect.poll(async () => gatewayCondition('other'), POLL_OPTIONS).toContain('NameNotGranted')
     // A root without a grant has neither a claim nor leaves, and a load balancer without one no name.
     for (const name of ['root-other', 'root-older'])

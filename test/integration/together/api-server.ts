@@ -14,7 +14,12 @@ export interface ApiServer {
   readonly stop: () => Promise<void>
 }
 
-export async function startApiServer(kind: ServerKind, definitions: readonly object[]): Promise<ApiServer> {
+/** `later`: definitions of kinds that somebody else installs, whose objects are collected, too. */
+export async function startApiServer(
+  kind: ServerKind,
+  definitions: readonly object[],
+  later: readonly object[] = [],
+): Promise<ApiServer> {
   if (kind === 'embedded') {
     const server = await startEmbeddedServer()
     const opened = open(server.kubeconfig, async () => server.stop())
@@ -27,7 +32,7 @@ export async function startApiServer(kind: ServerKind, definitions: readonly obj
   const collector = new AbortController()
   const collecting = collectGarbage(
     opened.client,
-    definitions.map((definition) => definition as Obj),
+    [...definitions, ...later].map((definition) => definition as Obj),
     collector.signal,
   )
   return {

@@ -12,7 +12,12 @@ export interface Ran {
 }
 
 export async function seamark(...argv: readonly string[]): Promise<Ran> {
-  const child = start(argv)
+  return seamarkIn(undefined, ...argv)
+}
+
+/** In a folder of its own, for a command that writes into it. */
+export async function seamarkIn(folder: string | undefined, ...argv: readonly string[]): Promise<Ran> {
+  const child = start(argv, folder)
   const ran = { stdout: '', stderr: '' }
   child.stdout?.on('data', (chunk) => (ran.stdout += String(chunk)))
   child.stderr?.on('data', (chunk) => (ran.stderr += String(chunk)))
@@ -52,8 +57,8 @@ export async function startProgram(...argv: readonly string[]): Promise<Running>
 
 const MAX_LOG = 200_000
 
-function start(argv: readonly string[]): ChildProcess {
+function start(argv: readonly string[], cwd?: string): ChildProcess {
   // Nothing of the machine's own configuration.
   const env = { PATH: process.env['PATH'] ?? '' }
-  return spawn(process.execPath, [PROGRAM, ...argv], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  return spawn(process.execPath, [PROGRAM, ...argv], { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] })
 }

@@ -5,17 +5,17 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Client, EndpointSlice, Ingress, kind, Namespace, Service } from '@seamark/kube'
+import { type Client, EndpointSlice, Ingress, Namespace, Service } from '@seamark/kube'
 import type { Obj } from '@seamark/kube/object'
-import { Cluster, DNSLoadBalancer, GlobalIngress } from '@seamark/operator'
-import { parse, parseAllDocuments } from 'yaml'
+import { DNSLoadBalancer, fleetCrds, GlobalIngress, loadBalancerCrds } from '@seamark/operator'
+import { parse } from 'yaml'
 import { applyManifest, readExample } from '../examples/manifests.ts'
 import { gatewayClassCrd } from '../gateway/crds.ts'
 import { crds } from '../publish/test-environment.ts'
 import { DNS_ADDRESS, HUB_ADDRESS, type MemberName, MEMBERS, POD } from './addresses.ts'
 import { type ApiServer, type ServerKind, startApiServer } from './api-server.ts'
 import { Member } from './member.ts'
-import { type Ran, type Running, seamark, startProgram } from './programs.ts'
+import { type Ran, type Running, seamark, seamarkIn, startProgram } from './programs.ts'
 import { openResolver, type Resolver } from './statements.ts'
 
 /** A Service of the hub, which a host of the hub's own gateway has behind it: the program of a member. */
@@ -56,11 +56,8 @@ export class World {
   static async start(kindOfServer: ServerKind): Promise<World> {
     const folder = mkdtempSync(join(tmpdir(), 'seamark-together-'))
     const foreign = [...crds(), ...gatewayClassCrd()]
-    // `seamark crds | kubectl apply -f -`
-    const printed = await seamark('crds')
-    const own = parseAllDocuments(printed.stdout).map((document) => document.toJS() as object)
     const [hub, ...servers] = await Promise.all([
-      startApiServer(kindOfServer, [...foreign, ...own]),
+      startApiServer(kindOfServer, foreign, [...fleetCrds(), ...loadBalancerCrds()]),
       ...MEMBERS.map(async () => startApiServer(kindOfServer, foreign)),
     ])
     if (hub === undefined) throw new Error('no hub')
@@ -142,16 +139,17 @@ export class World {
   }
 
   async #prepare(): Promise<void> {
-    const { client } = this
     writeFileSync(join(this.#folder, 'seamark.yaml'), CONFIG)
     writeFileSync(join(this.#folder, 'config'), this.#kubeconfig(), { mode: 0o600 })
-    await client.create(Namespace, { metadata: { name: 'seamark' } })
+    // The configuration above is there, and left as it is.
+    const hub = ['--kubeconfig', join(this.#folder, 'config')]
+    const prepared = await seamarkIn(this.#folder, 'hub', 'init', '--zone', 'example.com', ...hub)
+    if (prepared.code !== 0) throw new Error(`hub init: ${prepared.stderr}`)
     for (const [name, member] of this.members) {
       await member.deploy('shop', 'web')
-      const added = await this.run('cluster', 'add', name, '-n', 'seamark')
+      const labels = ['--label', 'tier=prod', '--label', `region=${name}`]
+      const added = await this.run('cluster', 'add', name, '-n', 'seamark', '--wildcard', ...labels)
       if (added.code !== 0) throw new Error(`cluster add ${name}: ${added.stderr}`)
-      await client.patch(Cluster, name, 'merge', { metadata: { labels: { tier: 'prod', region: name } } })
-      await allowNodes(member.server.client)
       await member.startGateway()
     }
     await this.applyHub(({ kind: each }) => each !== 'Ingress')
@@ -242,16 +240,4 @@ function rootOf(name: string, ingressClassName = 'global', host = hostOf(name)):
       rules: [{ host, http: { paths: [{ path: '/', pathType: 'Prefix', backend }] } }],
     },
   }
-}
-
-/** The rule of examples/wildcard/reader.yaml, for the account of examples/fleet/member.yaml. */
-async function allowNodes(client: Client): Promise<void> {
-  const role = readExample('wildcard/reader.yaml').find(({ kind: each }) => each === 'ClusterRole')
-  const binding = readExample('wildcard/reader.yaml').find(({ kind: each }) => each === 'ClusterRoleBinding')
-  if (role === undefined || binding === undefined) throw new Error('the example has no role')
-  const subjects = [{ kind: 'ServiceAccount', namespace: 'seamark-system', name: 'seamark-fleet' }]
-  const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1', namespaced: false }
-  await client.create(kind<Obj>({ ...rbac, kind: 'ClusterRole', plural: 'clusterroles' }), role)
-  const bound = { ...binding, subjects } as Obj
-  await client.create(kind<Obj>({ ...rbac, kind: 'ClusterRoleBinding', plural: 'clusterrolebindings' }), bound)
 }

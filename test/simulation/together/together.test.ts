@@ -81,7 +81,8 @@ it('a root comes, its gateways and clusters come and go, and it goes', async () 
       mask: maskIds,
       invariants: () => [hasOneWriter, answersProbed(judged)],
     },
-    exploration({ crashes: 9 }),
+    exploration({ crashes: 9, hasDisorder: true }),
   )
   expect(runs).toBeGreaterThan(0)
-})
+  // A run takes some seconds, and there is one for each fault and for each of nine crashes.
+}, 900_000)

@@ -1,5 +1,6 @@
 /** The manager: its server, its gate of writes and its DNS service around the capabilities. */
 import { createLogger, type Logger, type Manager, manager, messageOf, Secret, systemClock } from '@seamark/kube'
+import { processGrants } from '@seamark/dialects'
 import type { Immutable } from '@seamark/kube/object'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { loadBalancerCrds } from '../api/crds/dns-load-balancer-crds.ts'
@@ -26,7 +27,7 @@ const GRACE_MS = 4_500
 export async function runApp(options: AppOptions, signal: AbortSignal): Promise<void> {
   const { namespace, mode, clock = systemClock } = options
   limitHeapGrowth()
-  let current = options
+  let current = withGrants(options)
   const log = options.log ?? createLogger({ level: 'silent' })
   const killSwitch = createKillSwitch(...(options.isPaused === true ? ['configuration'] : []))
   // In observe mode nothing may be refused, and the certificate could not be written.
@@ -58,12 +59,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   gateWrites(options.cluster, checkWrite, (path) => certificate.has(path) || isPauseEvent(path, namespace))
   if (admission !== undefined)
     setUpNameAdmission(mgr, () => current.grants ?? [], [
-      // Those of the manager's namespace are its own, as in the plan.
-      {
-        kind: DNSEndpoint,
-        names: (object) => requestedBy(object as Immutable<DNSEndpoint>),
-        exempt: new Set([namespace]),
-      },
+      { kind: DNSEndpoint, names: (object) => requestedBy(object as Immutable<DNSEndpoint>) },
       ...(options.publish === undefined ? [] : judgedSources(options.publish)),
     ])
   // Before the caches: a zone that is stored is answered while the API server is down.
@@ -87,7 +83,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     setUpCapabilities(mgr, () => withRecords(current, dns), parts)
     const { changes } = options
     changes?.onChange((next, settings) => {
-      current = { ...next, changes }
+      current = { ...withGrants(next), changes }
       killSwitch.set('configuration', next.isPaused === true)
       if (next.dns !== undefined) dns?.configure(next.dns.config)
       if (settings.some((path) => path !== 'pause')) mgr.renewControl(`settings changed: ${settings.join(', ')}`)
@@ -96,6 +92,11 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   } finally {
     await dns?.close()
   }
+}
+
+/** What every capability gets is the table of the process. */
+function withGrants({ grants = [], ...options }: AppOptions): AppOptions {
+  return { ...options, grants: processGrants(grants, options.namespace) }
 }
 
 /** Of zones in ConfigMaps. */

@@ -121,7 +121,7 @@ function setUpControl(
     records: stores?.store,
   })
   const guarded = { ...common, heldObjects, massLimits }
-  const findNameFault = nameRule(grants, namespace)
+  const findNameFault = nameRule(grants)
   const heldRecords =
     records?.config.dnsEndpoints.enabled === true
       ? new HeldRecords(records.leavesOtherZones === true ? ['NoMatchingZone'] : [])

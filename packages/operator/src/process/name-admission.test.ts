@@ -1,4 +1,5 @@
 import { Ingress, Service } from '@seamark/kube'
+import { processGrants } from '@seamark/dialects'
 import type { AdmissionHooks } from '@seamark/kube'
 import type { Kind, Obj } from '@seamark/kube/object'
 import { describe, expect, it } from 'vitest'
@@ -17,8 +18,8 @@ function hooks(publish = unified): (kind: Kind, now: object | undefined, old?: o
   const validators = new Map<string, Validate>()
   const webhook = (kind: Kind, { validate }: AdmissionHooks<never>): void =>
     void validators.set(kind.kind, validate as unknown as Validate)
-  setUpNameAdmission({ webhook }, () => grants, [
-    { kind: DNSEndpoint, names: (object) => requestedBy(object as DNSEndpoint), exempt: new Set(['seamark']) },
+  setUpNameAdmission({ webhook }, () => processGrants(grants, 'seamark'), [
+    { kind: DNSEndpoint, names: (object) => requestedBy(object as DNSEndpoint) },
     ...judgedSources(publish),
   ])
   return (kind, now, old) => {

@@ -17,8 +17,6 @@ const SHOWN_NAMES = 10
 export interface JudgedKind {
   readonly kind: Kind
   readonly names: (object: Immutable<Obj>) => ReadonlySet<string>
-  /** Namespaces that are not checked. */
-  readonly exempt?: ReadonlySet<string>
 }
 
 export function setUpNameAdmission(
@@ -26,10 +24,10 @@ export function setUpNameAdmission(
   grants: () => Grants,
   kinds: readonly JudgedKind[],
 ): void {
-  for (const { kind, names, exempt } of kinds) {
+  for (const { kind, names } of kinds) {
     manager.webhook(kind, {
       validate(now, old, { namespace = '' }) {
-        if (now === undefined || exempt?.has(namespace) === true) return []
+        if (now === undefined) return []
         return findNameFaults(grants(), namespace, names(now), old === undefined ? new Set() : names(old))
       },
     })

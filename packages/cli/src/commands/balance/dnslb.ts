@@ -2,7 +2,17 @@
  * `seamark dnslb`: a drop-in for dnslb-controller-manager (docs/balance.md, "Moving from dnslb-controller-manager"). Endpoints
  * from a source cluster, load balancers in a target cluster, records at DNS providers, with the original's ownership records.
  */
-import { configFromText, connect, type Logger, messageOf, poll, systemClock } from '@seamark/kube'
+import {
+  ApiError,
+  configFromText,
+  connect,
+  LeadershipLost,
+  type Logger,
+  messageOf,
+  poll,
+  systemClock,
+  TransportError,
+} from '@seamark/kube'
 import {
   createDnsMetrics,
   createMetricsRegistry,
@@ -38,6 +48,8 @@ import { openCluster } from '../../flags/kube-flags.ts'
 const FIELD_MANAGER = 'seamark-dnslb'
 /** Between two attempts to create the zones of our own DNS server. */
 const ZONE_RETRY_MS = 5_000
+/** Between two attempts to work again, while DNS is answered. */
+const CONTROL_RETRY_MS = 1_000
 /** Besides SIGINT and SIGTERM, which stop every command. */
 const STOP_SIGNALS = ['SIGHUP', 'SIGQUIT'] as const
 
@@ -135,16 +147,17 @@ async function run(settings: Run): Promise<void> {
     const registry = createMetricsRegistry()
     if (dns !== undefined) createDnsMetrics(registry, dns)
     const heartbeat = new Heartbeat(systemClock, healthTimeoutMs)
-    await using _server = await serve(settings, registry, heartbeat)
+    await using _server = await serve(settings, () => ({ registry, heartbeat }))
     await runStandalone({ ...common, path: flags.watches, registry, heartbeat }, signal).catch(fail)
     return
   }
-  const clusters = await openClusters(io, flags, log)
   let server: AsyncDisposable | undefined
-  try {
+  let reported: Reported
+  const work = async (): Promise<void> => {
     const onStart: NonNullable<Parameters<typeof runDnslb>[0]['onStart']> = async ({ metrics, heartbeat }) => {
       if (dns !== undefined) createDnsMetrics(metrics.registry, dns)
-      server = await serve(settings, metrics.registry, heartbeat)
+      reported = { registry: metrics.registry, heartbeat }
+      server ??= await serve(settings, () => reported)
     }
     const options = {
       controllers,
@@ -155,27 +168,58 @@ async function run(settings: Run): Promise<void> {
       healthTimeoutMs,
       onStart,
     }
-    await runDnslb({ ...common, ...options, ...clusters }, signal).catch(fail)
+    const clusters = await openClusters(io, flags, log)
+    try {
+      await runDnslb({ ...common, ...options, ...clusters }, signal)
+    } finally {
+      for (const cluster of [clusters.source?.cluster, clusters.source?.target, clusters.target]) await cluster?.close()
+    }
+  }
+  try {
+    await (dns === undefined ? work() : workAgain(work, log, signal)).catch(fail)
   } finally {
     await server?.[Symbol.asyncDispose]()
-    for (const cluster of [clusters.source?.cluster, clusters.source?.target, clusters.target]) await cluster?.close()
   }
+}
+
+/** A process that answers DNS goes on answering while the API server is away, and works again when it has its leases. */
+async function workAgain(work: () => Promise<void>, log: Logger, signal: AbortSignal): Promise<void> {
+  const attempt = async (): Promise<true | undefined> => {
+    try {
+      await work()
+      return true
+    } catch (error) {
+      if (!isOutage(error)) throw error
+      log.warn({ error: messageOf(error) }, 'control has ended; DNS is answered, and control starts again')
+      return undefined
+    }
+  }
+  await poll(attempt, { clock: systemClock, intervalMs: CONTROL_RETRY_MS, signal })
+}
+
+function isOutage(error: unknown): boolean {
+  return (
+    error instanceof LeadershipLost ||
+    error instanceof TransportError ||
+    (error instanceof ApiError && error.httpStatus >= 500)
+  )
 }
 
 function fail(error: unknown): never {
   throw new CommandError(messageOf(error), EXIT.error, { cause: error })
 }
 
-async function serve(
-  { io, listen }: Run,
-  registry: { metrics(): Promise<string> },
-  heartbeat: Heartbeat,
-): Promise<AsyncDisposable> {
+interface Reported {
+  readonly registry: { metrics(): Promise<string> }
+  readonly heartbeat: Heartbeat
+}
+
+async function serve({ io, listen }: Run, reported: () => Reported): Promise<AsyncDisposable> {
   if (listen === undefined) return { [Symbol.asyncDispose]: async () => undefined }
   const server = await startDnslbServer({
     listen,
-    health: () => heartbeat.read(),
-    metrics: async () => registry.metrics(),
+    health: () => reported().heartbeat.read(),
+    metrics: async () => reported().registry.metrics(),
   })
   io.stdout.write(`ready ${server.address}\n`)
   return { [Symbol.asyncDispose]: async () => server.close() }

@@ -27,6 +27,7 @@ import {
   type LoadedConfig,
   openEngine,
   openRecordsStores,
+  processGrants,
   ProviderError,
   publishedAddresses,
   publishOptions,
@@ -86,7 +87,7 @@ export function build(io: Io): Command {
         host,
         {
           cluster,
-          options: publishOptions(config.publish, config.grants),
+          options: publishOptions(config.publish, processGrants(config.grants, config.namespace || DEFAULT_NAMESPACE)),
           isPublishOn: config.publish.enabled,
           ...(hasProviders && { plan }),
           ...(answer !== undefined && { answer }),
@@ -170,7 +171,7 @@ function planReader(
             { owned, present, isServed: servedBy(records), now: Date.now(), massLimits: limits },
             signal,
           )
-        const rules = tenantRules(records, config.grants, namespace)
+        const rules = tenantRules(records, processGrants(config.grants, namespace), namespace)
         const deps: PlanFactDeps = {
           engine,
           endpoints,

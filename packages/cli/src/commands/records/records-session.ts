@@ -27,6 +27,7 @@ import {
   printPlanJson,
   printPlanMarkdown,
   printPlanText,
+  processGrants,
   ProviderError,
   recordsInUse,
   RecordsError,
@@ -119,7 +120,7 @@ export async function withSession(
       namespace,
       cluster,
       mode: config.mode,
-      rules: tenantRules(records, config.grants, namespace),
+      rules: tenantRules(records, processGrants(config.grants, namespace), namespace),
     })
   } catch (error) {
     if (error instanceof RecordsError)

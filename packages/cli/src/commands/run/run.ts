@@ -7,6 +7,7 @@ import {
   leaseTimes,
   type ManagerConfiguration,
   massLimits,
+  processGrants,
   publishOptions,
   runApp,
   wildcardOptions,
@@ -100,13 +101,17 @@ export function build(io: Io): Command {
             runGateway(
               {
                 config: config.gateway,
-                grants: config.grants,
+                grants: processGrants(config.grants, namespace),
                 cluster: gateway,
                 mode: config.mode,
                 isPaused: config.pause,
                 onChange(replace) {
                   const listener = (now: ManagerConfiguration): void =>
-                    replace({ config: now.gateway, grants: now.grants, isPaused: now.pause })
+                    replace({
+                      config: now.gateway,
+                      grants: processGrants(now.grants, namespace),
+                      isPaused: now.pause,
+                    })
                   listeners.add(listener)
                   return () => listeners.delete(listener)
                 },

@@ -30,7 +30,10 @@ export function nameAmong(balancers: readonly DNSLoadBalancer[]): NonNullable<Te
   return (key, uid) => names.get(`${key} ${uid}`)
 }
 
-/** Objects in the manager's own namespace are its own, and always trusted. */
+/**
+ * Objects in the manager's own namespace are its own, and always trusted.
+ * @param grants of the process
+ */
 export function tenantRules(
   {
     dnsEndpoints: { trustedNamespaces, maxPerObject, maxPerNamespace },
@@ -43,7 +46,7 @@ export function tenantRules(
   return {
     limits: { perObject: maxPerObject, perNamespace: maxPerNamespace },
     unlimited: new Set([managerNamespace]),
-    findNameFault: nameRule(grants, managerNamespace),
+    findNameFault: nameRule(grants),
     isTrusted: (namespace) => trusted.has(namespace) || trusted.has('*'),
     ...(dnslbIdentity !== '' && { adoptedByLoadBalancers: claimText({ owner: dnslbIdentity, program: 'dnslb' }) }),
   }
