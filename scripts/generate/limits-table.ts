@@ -121,7 +121,7 @@ const ROWS: readonly Row[] = [
     'the youngest objects are not served',
   ],
   [GATEWAY, 'instructions of a regular expression', count(MAX_SIZE), 'it is refused'],
-  [GATEWAY, 'steps of the regular expressions of a request', count(MAX_REQUEST_STEPS), '500'],
+  [GATEWAY, 'steps of the regular expressions and conditions of a request', count(MAX_REQUEST_STEPS), '500'],
   ['Manager', 'wait that a server asks for (Retry-After)', time(MAX_REQUESTED_WAIT_MS), 'capped'],
   ['Manager', 'nodes of a member cluster', count(NODE_CACHE_LIMITS.maxObjects ?? Infinity), CUT_OFF],
   ['Manager', 'bytes of a node', bytes(NODE_CACHE_LIMITS.maxObjectBytes ?? Infinity), CUT_OFF],
