@@ -31,6 +31,8 @@ import {
   MAX_INCLUDES,
   MAX_PATTERNS_OF_NAMESPACE,
   MAX_PATTERNS_OF_OBJECT,
+  MAX_ROUTE_BYTES_OF_NAMESPACE,
+  MAX_ROUTE_BYTES_OF_ROOT,
   MAX_ROUTES_OF_NAMESPACE,
   MAX_ROUTES_OF_ROOT,
 } from '../../packages/gateway/src/draft/limits.ts'
@@ -90,6 +92,13 @@ const ROWS: readonly Row[] = [
     'it is not served',
   ],
   [GATEWAY, 'routes of a namespace', count(MAX_ROUTES_OF_NAMESPACE), 'the youngest objects are not served'],
+  [
+    GATEWAY,
+    'routes of an object with the conditions of their includes',
+    bytes(MAX_ROUTE_BYTES_OF_ROOT),
+    'it is not served',
+  ],
+  [GATEWAY, 'the same of a namespace', bytes(MAX_ROUTE_BYTES_OF_NAMESPACE), 'the youngest objects are not served'],
   ['Built-in proxy', 'bodies kept to be sent again', bytes(REPLAY_LIMITS.maxBytes), 'streamed, and not sent again'],
   [
     'Built-in proxy',
@@ -112,7 +121,7 @@ const ROWS: readonly Row[] = [
     'the youngest objects are not served',
   ],
   [GATEWAY, 'instructions of a regular expression', count(MAX_SIZE), 'it is refused'],
-  [GATEWAY, 'steps of the regular expressions of a request', count(MAX_REQUEST_STEPS), '500'],
+  [GATEWAY, 'steps of the regular expressions and conditions of a request', count(MAX_REQUEST_STEPS), '500'],
   ['Manager', 'wait that a server asks for (Retry-After)', time(MAX_REQUESTED_WAIT_MS), 'capped'],
   ['Manager', 'nodes of a member cluster', count(NODE_CACHE_LIMITS.maxObjects ?? Infinity), CUT_OFF],
   ['Manager', 'bytes of a node', bytes(NODE_CACHE_LIMITS.maxObjectBytes ?? Infinity), CUT_OFF],

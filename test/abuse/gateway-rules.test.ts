@@ -1,4 +1,5 @@
 /** A tenant with one namespace against the gateway: regular expressions and includes, while the host of another is asked. */
+import { Ingress, Service } from '@seamark/kube'
 import { HTTPProxy } from '@seamark/kube/contour'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type AttackedGateway, startAttackedGateway } from './gateway-victim.ts'
@@ -103,5 +104,60 @@ it('77 kB of includes are 9.9 million routes, which are counted and not made', a
     for (let index = 0; index < 5; index++)
       await add(`tenant/large${index}`, root(`large${index}.test`, { includes: includes('leaf', 19) }))
     await expect.poll(async () => gateway.status({ host: 'large4.test', path: '/i18/r999' }), waiting).toBe(200)
+  })
+})
+
+it('conditions that includes repeat are counted and not made', async () => {
+  await gateway.attack('3 000 routes included with 3 000 conditions', VICTIM, async () => {
+    const conditions = Array.from({ length: 3_000 }, (_, index) => ({
+      header: { name: `x-${index}`, notcontains: 'v' },
+    }))
+    await add('tenant/leaf', { routes: prefixes(3_000) })
+    await add('tenant/root', root('root.test', { includes: [{ name: 'leaf', conditions }] }))
+    await expect.poll(async () => reasonsOf('tenant/root'), waiting).toEqual(['ErrorPresent', 'RoutesTooLarge'])
+  })
+})
+
+it('requests with long queries and headers to a host with thousands of conditions', async () => {
+  await gateway.attack('6 000 conditions on the query, 6 000 on a header, requests of 50 kB', VICTIM, async () => {
+    const services = { directResponsePolicy: { statusCode: 200 } }
+    const of = (condition: (index: number) => object) =>
+      Array.from({ length: 6_000 }, (_, index) => ({ conditions: [condition(index)], ...services }))
+    const query = of((index) => ({ queryParameter: { name: `q${index}`, present: true } }))
+    const header = of((index) => ({ header: { name: 'x', contains: `b${index}`, ignoreCase: true } }))
+    await add('tenant/query', root('query.test', { routes: [...query, direct] }))
+    await add('tenant/header', root('header.test', { routes: [...header, direct] }))
+    await decided('tenant/query', 'tenant/header')
+    await expect.poll(async () => gateway.status({ host: 'query.test' }), waiting).toBe(200)
+    await expect.poll(async () => gateway.status({ host: 'header.test' }), waiting).toBe(200)
+    for (let round = 0; round < 20; round++) {
+      expect(await gateway.status({ host: 'query.test', path: `/?${'a&'.repeat(25_000)}${round}` })).toBe(200)
+      expect(await gateway.status({ host: 'header.test', headers: { x: 'A'.repeat(50_000) } })).toBe(500)
+    }
+  })
+})
+
+it('texts of 100 kB in objects', async () => {
+  const port = { name: 'http', port: 80, protocol: 'TCP' as const }
+  await gateway.client.create(Service, { metadata: { namespace: 'tenant', name: 'web' }, spec: { ports: [port] } })
+  await gateway.attack('a rewrite to 100 000 slashes, annotations of 100 kB with 5 000 paths', VICTIM, async () => {
+    const pathRewritePolicy = { replacePrefix: [{ replacement: `/${'/'.repeat(100_000)}a` }] }
+    const route = { conditions: [{ prefix: '/r' }], services: [{ name: 'web', port: 80 }], pathRewritePolicy }
+    await add('tenant/slashes', root('slashes.test', { routes: [route] }))
+    const long = Array.from({ length: 15_000 }, (_, index) => `/w${index}`).join(',')
+    const backend = { service: { name: 'web', port: { number: 80 } } }
+    const paths = Array.from({ length: 5_000 }, (_, index) => ({ path: `/p${index}`, pathType: 'Prefix', backend }))
+    await gateway.client.create(Ingress, {
+      metadata: {
+        namespace: 'tenant',
+        name: 'long',
+        annotations: { 'projectcontour.io/websocket-routes': long, 'projectcontour.io/retry-on': long },
+      },
+      spec: { rules: [{ host: 'long.test', http: { paths } }] },
+    } as Ingress)
+    await decided('tenant/slashes')
+    // No endpoint: the route is there.
+    await expect.poll(async () => gateway.status({ host: 'long.test', path: '/p4999' }), waiting).toBe(503)
+    await expect.poll(async () => gateway.status({ host: 'slashes.test', path: '/r' }), waiting).toBe(503)
   })
 })

@@ -1,4 +1,5 @@
 /** A victim beside an attack: the same step again and again, without and with the attack, and how long it took. */
+import { Lag } from '@seamark/kit/lag'
 
 /** What a step may take longer than the slowest one without the attack. */
 const SLACK_MS = 250
@@ -11,7 +12,9 @@ interface Waits {
 export interface Watched {
   readonly before: Waits
   readonly during: Waits
-  /** Steps that took longer than SLACK_MS plus the slowest without the attack, ms. */
+  /** What the machine, or a server in the process of the test, added to a wait during the attack. */
+  readonly lagMs: number
+  /** Steps that took longer than SLACK_MS and the lag plus the slowest without the attack, ms. */
   readonly late: readonly number[]
 }
 
@@ -38,13 +41,15 @@ export async function watchVictim(
   // The first steps of a process compile its code.
   await run(0)
   const before = await run(rounds)
+  using lag = new Lag()
   const attacking = attack()
   const during = await run(2 * rounds).finally(stop)
   await attacking
+  const lagMs = Math.round(lag.maxMs)
   // The machine may be busier now than it was at first.
   before.push(...(await run(rounds)))
-  const limitMs = Math.max(...before) + SLACK_MS
-  return { before: summarize(before), during: summarize(during), late: during.filter((ms) => ms > limitMs) }
+  const limitMs = Math.max(...before) + SLACK_MS + lagMs
+  return { before: summarize(before), during: summarize(during), lagMs, late: during.filter((ms) => ms > limitMs) }
 }
 
 function summarize(waits: readonly number[]): Waits {

@@ -29,7 +29,9 @@ export class OpenApiRoutes {
       this.#documents = new Map()
       this.#generation = this.#registry.generation
     }
-    const name = path.replace(/\/+$/, '')
+    let name = path
+    // Not by `/\/+$/`, which starts anew at each slash: a client may send thousands of them.
+    while (name.endsWith('/')) name = name.slice(0, -1)
     if (name === '/openapi/v2') return await this.#v2(headers)
     if (name === '/openapi/v3') return await this.#v3Index()
     if (!name.startsWith('/openapi/v3/')) return undefined

@@ -9,7 +9,7 @@ export interface GatewayMetrics {
 export function createGatewayMetrics(registry: Registry): GatewayMetrics {
   const exceeded = new Counter({
     name: 'seamark_gateway_regex_exceeded_total',
-    help: 'Requests answered with 500 because the regular expressions of their host take too many steps',
+    help: 'Requests answered with 500 because the regular expressions and other conditions of their host take too many steps',
     registers: [registry],
   })
   return { regexExceeded: () => exceeded.inc() }

@@ -1,6 +1,7 @@
 /**
- * Objects whose regular expressions took more steps than a request has: `Degraded=True` with reason `RegexStepsExceeded`, and an
- * Event for an Ingress, which has no conditions. Until the route is changed or gone, or the process ends.
+ * Objects whose regular expressions and other conditions took more steps than a request has: `Degraded=True` with reason
+ * `RegexStepsExceeded`, and an Event for an Ingress, which has no conditions. Until the route is changed or gone, or the
+ * process ends.
  */
 import type { Build } from '../build/build.ts'
 import type { Finding } from '../draft/draft.ts'
@@ -43,7 +44,7 @@ export class RegexFaults {
     for (const { origin } of this.#routes.values()) {
       const { at, ...about } = origin
       const id = describeOrigin(about)
-      const message = `${at}: requests are answered with 500: the regular expressions take more than ${MAX_STEPS} steps for one request; make their repetitions smaller`
+      const message = `${at}: requests are answered with 500: the regular expressions and other conditions of the host take more than ${MAX_STEPS} steps for one request; make repetitions smaller, or conditions fewer`
       if (about.kind === 'Ingress' && !messages.has(id)) events.push({ origin: about, reason: REASON, message })
       messages.set(id, message)
     }

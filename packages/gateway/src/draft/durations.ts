@@ -10,6 +10,9 @@ const UNITS: Readonly<Record<string, number>> = {
   h: 3_600_000,
 }
 
+/** Go's longest duration, 2^63 ns or 292 years: Envoy rejects longer ones, and with them the routes of every other object. */
+const MAX_MS = 2 ** 63 / 1e6
+
 /** Milliseconds, or undefined if the text is no duration. */
 export function parseGoDuration(text: string): number | undefined {
   if (text === '0') return 0
@@ -21,7 +24,7 @@ export function parseGoDuration(text: string): number | undefined {
     total += Number(part[1]) * (UNITS[part[2] ?? ''] ?? 0)
     rest = rest.slice(part[0].length)
   }
-  return text === '' ? undefined : total
+  return text === '' || total >= MAX_MS ? undefined : total
 }
 
 /** Contour's timeouts: empty is the default, `infinity` disables (0). */

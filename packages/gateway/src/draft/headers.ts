@@ -5,14 +5,18 @@ import type { Immutable } from '@seamark/kube/object'
 import { isReservedField } from '../ir/field-names.ts'
 import type { HeaderMutation } from '../ir/model.ts'
 import { compareTexts } from '../ir/route-order.ts'
-import { headerValueFault, hostTextFault } from './wire-text.ts'
+import { headerValueFault, hostTextFault, MAX_FIELD_BYTES } from './wire-text.ts'
 
 /** A name of a header field. */
 export const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
+/** Of one policy; Envoy rejects more. */
+const MAX_FIELDS = 1_000
+
 /** Why an object may not set or remove a header field. @param name in any case */
 export function fieldNameFault(name: string): string | undefined {
   if (!TOKEN.test(name)) return 'not a valid HTTP header name'
+  if (name.length > MAX_FIELD_BYTES) return `longer than ${MAX_FIELD_BYTES} octets`
   return isReservedField(name.toLowerCase())
     ? 'the data plane itself writes the fields of connections, lengths and hosts; remove it from the policy'
     : undefined
@@ -30,6 +34,8 @@ export function headersPolicy(
   constants: Readonly<Record<string, string>>,
 ): HeadersResult | { readonly fault: string } {
   if (policy === undefined) return {}
+  if ((policy.set?.length ?? 0) > MAX_FIELDS || (policy.remove?.length ?? 0) > MAX_FIELDS)
+    return { fault: `more than ${MAX_FIELDS} header fields` }
   const set = new Map<string, string>()
   let host: string | undefined
   for (const { name, value } of policy.set ?? []) {
@@ -77,7 +83,7 @@ function escapeVariables(value: string, constants: Readonly<Record<string, strin
   for (const [name, constant] of Object.entries(constants))
     result = result.replaceAll(`%%${name}%%`, constant.replaceAll('%', '%%'))
   for (const name of REQUEST_VARIABLES) result = result.replaceAll(`%%${name}%%`, `%${name}%`)
-  return result.replaceAll(/%(%REQ\(:?[\w-]+(?:\?:?[\w-]+)?\)(?::\d+)?%)%/g, '$1')
+  return result.replaceAll(/%(%REQ\(:?[\w-]+(?:\?:?[\w-]+)?\)(?::\d{1,9})?%)%/g, '$1')
 }
 
 export function headerFilter(filter: Immutable<HeaderFilter>): HeaderMutation | { readonly fault: string } | undefined {

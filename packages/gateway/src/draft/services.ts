@@ -115,14 +115,27 @@ const APP_PROTOCOLS: Readonly<Record<string, Cluster['protocol']>> = {
 export function protocolOf({ service, port }: ResolvedService): Cluster['protocol'] {
   if (port.appProtocol !== undefined && Object.hasOwn(APP_PROTOCOLS, port.appProtocol))
     return APP_PROTOCOLS[port.appProtocol] ?? 'http1'
-  const { annotations } = service.metadata
-  if (annotations === undefined) return 'http1'
-  for (const protocol of ['h2', 'h2c', 'tls'] as const) {
-    const listed = annotations[`${PROTOCOL_ANNOTATION}${protocol}`]?.split(',') ?? []
-    const names = listed.map((name) => name.trim())
-    if (names.includes(String(port.port)) || (port.name !== undefined && names.includes(port.name))) return protocol
-  }
+  for (const [protocol, ports] of listedPorts(service))
+    if (ports.has(String(port.port)) || (port.name !== undefined && ports.has(port.name))) return protocol
   return 'http1'
+}
+
+type ListedPorts = readonly (readonly [Cluster['protocol'], ReadonlySet<string>])[]
+
+const listed = new WeakMap<Immutable<Service>, ListedPorts>()
+
+/** Ports by number or name. Read once: thousands of routes may lead to the Service, and annotations have up to 256 KiB. */
+function listedPorts(service: Immutable<Service>): ListedPorts {
+  let ports = listed.get(service)
+  if (ports === undefined) {
+    const { annotations = {} } = service.metadata
+    ports = (['h2', 'h2c', 'tls'] as const).flatMap((protocol) => {
+      const names = annotations[`${PROTOCOL_ANNOTATION}${protocol}`]?.split(',').map((name) => name.trim())
+      return names === undefined ? [] : [[protocol, new Set(names)] as const]
+    })
+    listed.set(service, ports)
+  }
+  return ports
 }
 
 const BREAKER_ANNOTATIONS = {

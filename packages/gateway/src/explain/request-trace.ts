@@ -103,7 +103,7 @@ export function traceRequest(
     const { origin } = answered.route
     const at = `${describeOrigin(origin)} ${origin.at}`
     return none(
-      `500: the regular expressions take more than ${MAX_STEPS} steps, most of them those of ${at}`,
+      `500: the conditions of the host take more than ${MAX_STEPS} steps, most of them those of ${at}`,
       host.host,
     )
   }

@@ -25,7 +25,7 @@ export interface HandlerDeps extends ForwardDeps {
   /** Of the listener that took the connection. */
   readonly table: () => ListenerTable
   readonly rateLimits: RateLimits
-  /** The regular expressions of a route took more steps than a request has; the request is answered with 500. */
+  /** The conditions of a host took more steps than a request has; the request is answered with 500. */
   readonly onRegexExceeded?: (route: Route) => void
 }
 

@@ -55,7 +55,7 @@ export interface ProxyOptions extends ListenAddresses {
   readonly replayLimits?: ReplayLimits
   /** Called when the listeners that cannot be bound change; the main ones are not among them, `listen` rejects. */
   readonly onPortFaults?: (faults: PortFaults) => void
-  /** Called for each request that is answered with 500 because of regular expressions, with the route that took most steps. */
+  /** Called for each request that is answered with 500 because of the cost of its conditions, with the route that took most steps. */
   readonly onRegexExceeded?: (route: Route) => void
 }
 

@@ -18,6 +18,7 @@ import type { Parts } from '../draft/turns.ts'
 import { identify, type StatusIntent } from '../draft/status-intent.ts'
 import type { Action, PathMatch, Retry, TlsVersion } from '../ir/model.ts'
 import { regexFault } from '../ir/regex.ts'
+import { withoutTrailingSlashes } from '../ir/path-text.ts'
 import { isServedClass } from './ingress-class.ts'
 import { hostName, singleLabelMatch } from './wildcard-host.ts'
 
@@ -68,8 +69,9 @@ export function* addIngresses(
         continue
       }
       yield* runStep(records, ingress, { objects, settings, target }, function* (step) {
+        const policy = policyOf(ingress, settings)
         const resolve: BackendResolver = (_ingress, backend, { path, at }) =>
-          forward(step, step, settings, ingress, backend, path, at)
+          forward(step, step, settings, policy, ingress, backend, path, at)
         yield* addIngress(step, step, ingress, resolve, grantedNames(settings, step, ingress))
       })
     } catch (error) {
@@ -129,7 +131,7 @@ export function* addIngress(
   owns: (host: string) => boolean = () => true,
 ): Parts<ReadonlySet<string>> {
   const { annotations = {} } = ingress.metadata
-  const secureHosts = addTls(draft, objects, ingress, owns)
+  const secureHosts = yield* addTls(draft, objects, ingress, owns)
   const isHttpAllowed = annotations['kubernetes.io/ingress.allow-http'] !== 'false'
   const isForced =
     annotation(annotations, 'force-ssl-redirect') === 'true' ||
@@ -184,16 +186,17 @@ export function* addIngress(
   return secureHosts
 }
 
-function addTls(
+function* addTls(
   draft: DraftSink,
   objects: Objects,
   ingress: Immutable<Ingress>,
   owns: (host: string) => boolean,
-): ReadonlySet<string> {
+): Parts<ReadonlySet<string>> {
   const { namespace = '', annotations = {} } = ingress.metadata
   const hosts = new Set<string>()
   for (const [index, { secretName = '', hosts: names = [] }] of (ingress.spec?.tls ?? []).entries()) {
     const at = `spec.tls[${index}]`
+    if (index % PART === PART - 1) yield
     if (secretName === '') continue
     const found = findCertificate(objects, secretKey(secretName, namespace), namespace)
     const { certificate, fault } = found
@@ -206,9 +209,11 @@ function addTls(
     const minVersion: TlsVersion = annotation(annotations, 'tls-minimum-protocol-version') === '1.3' ? '1.3' : '1.2'
     const maxVersion: TlsVersion =
       annotation(annotations, 'tls-maximum-protocol-version') === '1.2' && minVersion === '1.2' ? '1.2' : '1.3'
-    for (const name of names) {
+    for (const [number, name] of names.entries()) {
+      if (number % PART === PART - 1) yield
       const host = hostName(name)
-      if (host === undefined || !owns(host)) continue
+      // The first entry of a host decides.
+      if (host === undefined || hosts.has(host) || !owns(host)) continue
       const tls = { certificate: draft.addCertificate(certificate), minVersion, maxVersion }
       draft.claimTls(host, tls, originOf('Ingress', ingress, at))
       hosts.add(host)
@@ -225,7 +230,7 @@ function pathMatch(path: string, pathType: string): PathMatch {
       return { kind: 'exact', value: path }
     case 'Prefix': {
       if (path === '/') return { kind: 'prefix', value: '/' }
-      return { kind: 'segment', value: path.replace(/\/+$/, '') || '/' }
+      return { kind: 'segment', value: withoutTrailingSlashes(path) || '/' }
     }
     default:
       return REGEX_CHARACTERS.test(path) ? { kind: 'regex', value: path } : { kind: 'prefix', value: path }
@@ -236,12 +241,12 @@ function forward(
   draft: DraftSink,
   objects: Objects,
   settings: BuildSettings,
+  policy: IngressPolicy,
   ingress: Immutable<Ingress>,
   { service }: Immutable<IngressBackend>,
   path: PathMatch,
   at: string,
 ): Action {
-  const { annotations = {} } = ingress.metadata
   if (service === undefined) {
     report(draft, ingress, 'UnsupportedBackend', `${at}: only Services can be backends; requests are answered with 503`)
     return { kind: 'direct', status: 503, body: '' }
@@ -260,23 +265,39 @@ function forward(
     balancing: 'roundRobin',
     ...(protocol === 'tls' || protocol === 'h2' ? { tls: {} } : {}),
   })
-  const timeout = parseTimeout(
-    annotation(annotations, 'response-timeout') ?? annotation(annotations, 'request-timeout'),
-    settings.timeoutMs,
-  )
-  const idle = parseTimeout(annotation(annotations, 'idle-timeout'), DEFAULT_IDLE_MS)
-  const retry = retryOf(annotations)
-  const websockets = (annotation(annotations, 'websocket-routes') ?? '').split(',').map((each) => each.trim())
+  const { retry, timeoutMs, idleTimeoutMs, websocketPaths } = policy
   return {
     kind: 'forward',
     backends: [{ cluster: draft.addCluster(cluster), weight: 1 }],
     mirrors: NONE,
     hash: NONE,
     ...(retry !== undefined && { retry }),
+    timeoutMs,
+    idleTimeoutMs,
+    hasWebsocket: websocketPaths.has(path.value) || websocketPaths.has(`${path.value}/`),
+  }
+}
+
+/** What the annotations of an Ingress say about all of its paths: read once, because they may be as long as 256 KiB. */
+interface IngressPolicy {
+  readonly retry: Retry | undefined
+  readonly timeoutMs: number
+  readonly idleTimeoutMs: number
+  readonly websocketPaths: ReadonlySet<string>
+}
+
+function policyOf({ metadata: { annotations = {} } }: Immutable<Ingress>, settings: BuildSettings): IngressPolicy {
+  const timeout = parseTimeout(
+    annotation(annotations, 'response-timeout') ?? annotation(annotations, 'request-timeout'),
+    settings.timeoutMs,
+  )
+  const idle = parseTimeout(annotation(annotations, 'idle-timeout'), DEFAULT_IDLE_MS)
+  return {
+    retry: retryOf(annotations),
     // As in Contour, an unreadable timeout is the safest: none.
     timeoutMs: typeof timeout === 'number' ? timeout : 0,
     idleTimeoutMs: typeof idle === 'number' ? idle : 0,
-    hasWebsocket: websockets.includes(path.value) || websockets.includes(`${path.value}/`),
+    websocketPaths: new Set((annotation(annotations, 'websocket-routes') ?? '').split(',').map((each) => each.trim())),
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import type { Action, Backend, Listener, PathMatch, PathRewrite, Route, VirtualHost } from '../ir/model.ts'
 import { EDGE_SPELLINGS } from '../ir/field-names.ts'
+import { withoutTrailingSlashes } from '../ir/path-text.ts'
 import type { Memo } from './memo.ts'
 import { durationOf, encode, Enums, type Any, type Message } from './protobuf.ts'
 import { joinedResource, MESSAGE_OF, type Resource } from './resource.ts'
@@ -238,7 +239,7 @@ function rewriteOf(match: PathMatch, rewrite: PathRewrite | undefined): Rewrite 
     case 'prefix': {
       const { value } = rewrite
       if (match.kind === 'segment') {
-        const bare = value.replace(/\/+$/, '')
+        const bare = withoutTrailingSlashes(value)
         // Between the replacement and the rest stays one slash; an empty replacement would mean none to Envoy.
         return bare === '' ? replacing(`^${escapeRegex(match.value)}/*`, '/') : { prefix_rewrite: bare }
       }

@@ -13,7 +13,7 @@ export interface RequestVariables {
   readonly protocol: string
 }
 
-const VARIABLE = /%(?:%|REQ\((:?[\w-]+)(?:\?(:?[\w-]+))?\)(?::(\d+))?%|([A-Z_]+)%)/g
+const VARIABLE = /%(?:%|REQ\((:?[\w-]+)(?:\?(:?[\w-]+))?\)(?::(\d{1,9}))?%|([A-Z_]+)%)/g
 
 export function expandVariables(policy: string, request: RequestVariables): string {
   const value = octetsOf(policy)

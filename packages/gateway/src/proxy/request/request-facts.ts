@@ -78,14 +78,19 @@ export function hostOf(authority: string): string | undefined {
 
 /** Values are compared as sent, without percent-decoding; the first of a repeated name counts. */
 export function findQuery(search: string, name: string): string | undefined {
-  let at = 1
-  while (at < search.length) {
-    const end = search.indexOf('&', at)
-    const pair = search.slice(at, end < 0 ? undefined : end)
+  if (parsed?.search !== search) parsed = { search, values: parseQuery(search) }
+  return parsed.values.get(name)
+}
+
+/** Of the last request: all routes of a host are compared with the same query, one after another. */
+let parsed: { readonly search: string; readonly values: ReadonlyMap<string, string> } | undefined
+
+function parseQuery(search: string): ReadonlyMap<string, string> {
+  const values = new Map<string, string>()
+  for (const pair of search.slice(1).split('&')) {
     const equals = pair.indexOf('=')
-    if ((equals < 0 ? pair : pair.slice(0, equals)) === name) return equals < 0 ? '' : pair.slice(equals + 1)
-    if (end < 0) return undefined
-    at = end + 1
+    const name = equals < 0 ? pair : pair.slice(0, equals)
+    if (!values.has(name)) values.set(name, equals < 0 ? '' : pair.slice(equals + 1))
   }
-  return undefined
+  return values
 }

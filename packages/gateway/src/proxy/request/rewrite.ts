@@ -1,5 +1,6 @@
 /** Paths and locations of rewrites and redirects. */
 import type { Action, PathMatch, PathRewrite } from '../../ir/model.ts'
+import { withoutTrailingSlashes } from '../../ir/path-text.ts'
 import type { RequestFacts } from './request-facts.ts'
 
 export function rewritePath(rewrite: PathRewrite | undefined, match: PathMatch, path: string): string {
@@ -11,7 +12,7 @@ export function rewritePath(rewrite: PathRewrite | undefined, match: PathMatch, 
       const rest = path.slice(match.value.length)
       if (match.kind !== 'segment') return `${rewrite.value}${rest}`
       // Gateway API: whole segments are replaced, and a slash stays between them.
-      const bare = rewrite.value.replace(/\/+$/, '')
+      const bare = withoutTrailingSlashes(rewrite.value)
       return `${bare}${rest}` || '/'
     }
   }

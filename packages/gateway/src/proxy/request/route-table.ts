@@ -15,7 +15,7 @@ export interface CompiledRoute {
   readonly matches: Predicate
 }
 
-/** The regular expressions of the host take more steps than one request has; `route` took most of them. */
+/** The conditions of the host take more steps than one request has; `route` took most of them. */
 export interface Exceeded {
   readonly kind: 'exceeded'
   readonly route: Route
@@ -155,10 +155,16 @@ function compilePath({ kind, value }: PathMatch): Predicate {
   }
 }
 
+/** Of a condition, with the look-up of its value. */
+const CONDITION_STEPS = 10
+/** Of a text that is searched, or whose case is ignored, for a step. */
+const CHARACTERS_OF_STEP = 8
+
 function compileHeader(match: HeaderMatch): Predicate {
   const { name, isInverted = false, isMissingEmpty = false } = match
   const test = compileText(match)
   return (request, steps) => {
+    steps.take(CONDITION_STEPS)
     const value = name === ':authority' ? request.authority : request.header(name)
     if (match.kind === 'present') return (value !== undefined) !== isInverted
     if (value === undefined) return isInverted && isMissingEmpty
@@ -169,6 +175,7 @@ function compileHeader(match: HeaderMatch): Predicate {
 function compileQuery(match: QueryMatch): Predicate {
   const test = compileText(match)
   return ({ search }, steps) => {
+    steps.take(CONDITION_STEPS)
     const value = findQuery(search, match.name)
     return value !== undefined && test(value, steps)
   }
@@ -178,18 +185,26 @@ type TextTest = (text: string, steps: Steps) => boolean
 
 function compileText({ kind, value, ignoresCase = false }: HeaderMatch | QueryMatch): TextTest {
   const wanted = ignoresCase ? value.toLowerCase() : value
-  const of = (text: string) => (ignoresCase ? text.toLowerCase() : text)
+  const read = (text: string, steps: Steps) => steps.take(Math.ceil(text.length / CHARACTERS_OF_STEP))
+  const of = (text: string, steps: Steps) => {
+    if (!ignoresCase) return text
+    read(text, steps)
+    return text.toLowerCase()
+  }
   switch (kind) {
     case 'present':
       return () => true
     case 'exact':
-      return (text) => of(text) === wanted
+      return (text, steps) => of(text, steps) === wanted
     case 'contains':
-      return (text) => of(text).includes(wanted)
+      return (text, steps) => {
+        read(text, steps)
+        return of(text, steps).includes(wanted)
+      }
     case 'prefix':
-      return (text) => of(text).startsWith(wanted)
+      return (text, steps) => of(text, steps).startsWith(wanted)
     case 'suffix':
-      return (text) => of(text).endsWith(wanted)
+      return (text, steps) => of(text, steps).endsWith(wanted)
     case 'regex':
       return fullMatcher(value)
   }

@@ -167,13 +167,13 @@ class Forwarding {
           if (!this.#retries.take(response.status, facts.method, body)) return this.#respond(response)
           this.#endAttempt()
           response.body.resume().on('error', () => undefined)
-          this.#send(headers, body, endpoint)
+          this.#retry(headers, body, endpoint)
         }),
         onError: this.#guarded((error: Error, isStale: boolean) => {
           this.#endAttempt()
           if (this.#isFinished) return
           if (isStale && this.#retries.takeStale(facts.method, body)) return this.#send(headers, body, undefined)
-          if (this.#retries.take(outcomeOf(error), facts.method, body)) return this.#send(headers, body, endpoint)
+          if (this.#retries.take(outcomeOf(error), facts.method, body)) return this.#retry(headers, body, endpoint)
           if (error instanceof InvalidAnswer) return this.fail(502, `upstream protocol error: ${error.message}`)
           this.fail(503, `upstream connect error or disconnect/reset before headers: ${errorCode(error)}`)
         }),
@@ -185,10 +185,18 @@ class Forwarding {
         this.#guarded(() => {
           this.#call?.cancel()
           this.#endAttempt()
-          if (this.#retries.take(504, facts.method, body)) this.#send(headers, body, endpoint)
+          if (this.#retries.take(504, facts.method, body)) this.#retry(headers, body, endpoint)
           else this.fail(504, 'upstream request timeout')
         }),
       )
+  }
+
+  #retry(headers: HeaderMap, body: UpstreamBody | undefined, failed: Endpoint): void {
+    const { clock, random } = this.#deps
+    this.#cancelTry = clock.after(
+      this.#retries.backOffMs(random()),
+      this.#guarded(() => this.#send(headers, body, failed)),
+    )
   }
 
   #startTimeout(ms: number): void {

@@ -90,3 +90,47 @@ describe('health checks', () => {
     checks.close()
   })
 })
+
+describe('the clusters of a namespace with thousands of endpoints', () => {
+  it('are probed 100 times a second together, and those of others when their policy says', () => {
+    const healthCheck = {
+      path: '/',
+      host: 'h',
+      intervalMs: 1_000,
+      timeoutMs: TIMEOUT_MS,
+      unhealthyThreshold: 3,
+      healthyThreshold: 1,
+      expectedStatuses: [],
+    }
+    const names = ['other/web/80', ...Array.from({ length: 50 }, (_, index) => `team/web/80/${index}`)]
+    const { clusters: all } = irOf(
+      [],
+      names.map((name) => ({ name, healthCheck })),
+    )
+    let probed = 0
+    const source = (name: string): readonly Endpoint[] =>
+      Array.from({ length: name.startsWith('team/') ? 40 : 1 }, (_, index) => ({ ...CLOSED, port: index + 1 }))
+    const clusters = new Clusters(source)
+    const clock = manualClock()
+    // Each probe has one timer with its timeout, and one waits for as long before it begins; no result is waited for.
+    const after = (ms: number, run: () => void) => {
+      if (ms === TIMEOUT_MS) probed++
+      return clock.after(ms, run)
+    }
+    const checks = new HealthChecks(
+      clusters,
+      { ...clock, after },
+      guardedLookup(() => undefined),
+    )
+    clusters.update(all)
+    checks.update()
+    for (let second = 0; second < 10; second++) {
+      // 100, and one of the other namespace.
+      expect(probed).toBeGreaterThan(95)
+      expect(probed).toBeLessThanOrEqual(102)
+      probed = 0
+      for (let step = 0; step < 100; step++) clock.advance(10)
+    }
+    checks.close()
+  })
+})

@@ -1,6 +1,9 @@
 /**
  * Active health checks of the clusters that ask for them: one GET per endpoint and interval. An endpoint changes its state
  * after the number of equal results in a row that the policy asks for; a new endpoint counts as healthy.
+ *
+ * Guarantee: the clusters of a namespace are probed at a bounded rate together. Beyond it their intervals become longer: one
+ * HTTPProxy may have thousands of clusters, and each of them all endpoints of a Service.
  */
 import { request } from 'node:http'
 import { request as secureRequest } from 'node:https'
@@ -11,6 +14,41 @@ import type { HealthCheck } from '../../ir/model.ts'
 import { endpointKey, type Clusters, type ClusterState } from './clusters.ts'
 import { tlsOptions } from './upstream.ts'
 
+/** Of the clusters of one namespace. */
+const PROBES_PER_SECOND = 100
+/** Probes that may begin at once. */
+const BURST = 100
+const GAP_MS = 1_000 / PROBES_PER_SECOND
+
+/** The probes of one namespace. */
+class Pace {
+  readonly #byCluster = new Map<string, number>()
+  #endpoints = 0
+  #nextMs = Number.NEGATIVE_INFINITY
+
+  /** @param count of the endpoints of a cluster; 0: the cluster is gone */
+  set(cluster: string, count: number): void {
+    this.#endpoints += count - (this.#byCluster.get(cluster) ?? 0)
+    if (count === 0) this.#byCluster.delete(cluster)
+    else this.#byCluster.set(cluster, count)
+  }
+
+  get isEmpty(): boolean {
+    return this.#byCluster.size === 0
+  }
+
+  /** In which every endpoint can be probed once. */
+  get roundMs(): number {
+    return this.#endpoints <= BURST ? 0 : this.#endpoints * GAP_MS
+  }
+
+  /** Until the next probe may begin, which is taken. */
+  take(nowMs: number): number {
+    this.#nextMs = Math.max(this.#nextMs, nowMs - BURST * GAP_MS) + GAP_MS
+    return Math.max(0, this.#nextMs - nowMs)
+  }
+}
+
 export class HealthChecks {
   readonly #clusters: Clusters
   readonly #clock: Clock
@@ -19,6 +57,8 @@ export class HealthChecks {
   readonly #rounds = new Map<string, () => void>()
   /** By cluster name and endpoint: results in a row, positive for successes, negative for failures. */
   readonly #streaks = new Map<string, Map<string, number>>()
+  /** By namespace. */
+  readonly #paces = new Map<string, Pace>()
   #isClosed = false
 
   constructor(clusters: Clusters, clock: Clock, lookup: LookupFunction) {
@@ -40,6 +80,10 @@ export class HealthChecks {
       cancel()
       this.#rounds.delete(name)
       this.#streaks.delete(name)
+      const owner = ownerOf(name)
+      const pace = this.#paces.get(owner)
+      pace?.set(name, 0)
+      if (pace?.isEmpty === true) this.#paces.delete(owner)
     }
   }
 
@@ -51,11 +95,13 @@ export class HealthChecks {
 
   #round(state: ClusterState, policy: HealthCheck): void {
     const { name } = state.cluster
+    const endpoints = this.#clusters.endpointsOf(state.cluster)
+    const pace = this.#paceOf(name)
+    pace.set(name, endpoints.length)
     this.#rounds.set(
       name,
-      this.#clock.after(policy.intervalMs, () => this.#round(state, policy)),
+      this.#clock.after(Math.max(policy.intervalMs, pace.roundMs), () => this.#round(state, policy)),
     )
-    const endpoints = this.#clusters.endpointsOf(state.cluster)
     const known = new Set(endpoints.map(endpointKey))
     const streaks = this.#streaks.get(name) ?? new Map<string, number>()
     this.#streaks.set(name, streaks)
@@ -63,11 +109,30 @@ export class HealthChecks {
     for (const key of state.unhealthy) if (!known.has(key)) state.unhealthy.delete(key)
     for (const key of streaks.keys()) if (!known.has(key)) streaks.delete(key)
     for (const endpoint of endpoints) {
-      probe(state, policy, endpoint, this.#clock, this.#lookup, (isHealthy) => {
-        if (!this.#isClosed) record(state, streaks, policy, endpoint, isHealthy)
-      })
+      const begin = () => {
+        if (this.#isClosed || this.#streaks.get(name) !== streaks) return
+        probe(state, policy, endpoint, this.#clock, this.#lookup, (isHealthy) => {
+          if (!this.#isClosed) record(state, streaks, policy, endpoint, isHealthy)
+        })
+      }
+      const delayMs = pace.take(this.#clock.monotonic())
+      if (delayMs === 0) begin()
+      else this.#clock.after(delayMs, begin)
     }
   }
+
+  #paceOf(cluster: string): Pace {
+    const owner = ownerOf(cluster)
+    let pace = this.#paces.get(owner)
+    if (pace === undefined) this.#paces.set(owner, (pace = new Pace()))
+    return pace
+  }
+}
+
+/** The namespace of a cluster: of its Service, or after `global` of the GlobalIngress. */
+function ownerOf(cluster: string): string {
+  const [first = '', second = ''] = cluster.split('/', 2)
+  return first === 'global' ? second : first
 }
 
 function record(

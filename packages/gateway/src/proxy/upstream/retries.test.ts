@@ -42,3 +42,10 @@ it('a refused connection is no reset', async () => {
   expect(outcomeOf(refused)).toBe('connect')
   expect(outcomeOf(Object.assign(new Error('read ECONNRESET'), { syscall: 'read' }))).toBe('reset')
 })
+
+it('retries wait longer from one to the next, up to 250 ms', () => {
+  const retries = new Retries({ count: 2 ** 40, on: ['5xx'], statusCodes: [] }, () => undefined)
+  const waits = Array.from({ length: 6 }, () => retries.take(503, 'GET', undefined) && retries.backOffMs(1))
+  expect(waits).toEqual([25, 75, 175, 250, 250, 250])
+  expect(retries.backOffMs(0)).toBe(0)
+})

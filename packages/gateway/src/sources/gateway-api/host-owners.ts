@@ -72,7 +72,10 @@ export class HostOwners {
   /** Hosts of more specific listeners of the same port, which routes of this one must not take. */
   moreSpecificHosts(own: ServedListener, host: string): string[] {
     if (!host.startsWith('*')) return []
-    return [...(this.#listeners.get(own.id)?.keys() ?? [])].filter((other) => other !== host && covers(host, other))
+    const others: string[] = []
+    for (const other of this.#listeners.get(own.id)?.keys() ?? [])
+      if (other !== host && covers(host, other)) others.push(other)
+    return others
   }
 
   /** A Gateway takes no name that is not granted to its namespace; every name is when nothing is granted to anybody. */

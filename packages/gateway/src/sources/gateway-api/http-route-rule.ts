@@ -23,6 +23,7 @@ import type {
   Route,
 } from '../../ir/model.ts'
 import { regexFault } from '../../ir/regex.ts'
+import { withoutTrailingSlashes } from '../../ir/path-text.ts'
 import { sortHeaderMatches, sortQueryMatches } from '../../ir/route-order.ts'
 import { resolveBackend } from './backend-ref.ts'
 import type { BackendTlsPolicies } from './backend-tls-policy.ts'
@@ -130,7 +131,7 @@ function readPath(type: string, value: string): PathMatch | { fault: string } {
     case 'Exact':
       return { kind: 'exact', value }
     case 'PathPrefix': {
-      const bare = value.replace(/\/+$/, '')
+      const bare = withoutTrailingSlashes(value)
       return bare === '' ? { kind: 'prefix', value: '/' } : { kind: 'segment', value: bare }
     }
     case 'RegularExpression': {

@@ -95,7 +95,11 @@ function* attachRoute(input: Input, route: RouteObject): Parts<AttachedRoute> {
   const given = object.spec?.hostnames?.length ?? 0
   const hosts = ours.reduce((sum, each) => sum + each.gateway.listeners.length * Math.max(1, given), 0)
   const fault = unsupported ?? allowance.takeRoutes(namespace, hosts * rules.length)
-  const attachments = ours.map((each) => attach(objects, settings, owners, { kind, object }, each, fault))
+  const attachments: Attachment[] = []
+  for (const each of ours) {
+    attachments.push(attach(objects, settings, owners, { kind, object }, each, fault))
+    yield
+  }
   return { route, rules, services, attachments, ...(unresolved !== undefined && { unresolved }) }
 }
 
@@ -219,6 +223,8 @@ function* serve(
   }
   // Over TLS the server name has selected the listener before there is a request.
   if (protocol === 'http') for (const other of owners.moreSpecificHosts(listener, host)) draft.reserveHost(id, other)
+  // The hosts of all listeners of the port were read, and a route may have as many hosts.
+  yield
 }
 
 const DEFAULT_PORTS = { http: 80, https: 443 } as const

@@ -2,6 +2,7 @@
 import type { MatchCondition } from '@seamark/kube/contour'
 import type { Immutable } from '@seamark/kube/object'
 import type { HeaderMatch, Match, PathMatch, QueryMatch } from '../../ir/model.ts'
+import { TOKEN } from '../../draft/headers.ts'
 import { regexFault } from '../../ir/regex.ts'
 import { matchKey, sortHeaderMatches, sortQueryMatches } from '../../ir/route-order.ts'
 
@@ -68,6 +69,7 @@ export function headerFault(conditions: Conditions): string | undefined {
   const seen = new Set<string>()
   for (const { header } of conditions) {
     if (header === undefined) continue
+    if (!TOKEN.test(header.name.replace(/^:/, ''))) return `${JSON.stringify(header.name)} is no name of a header field`
     const name = header.name.toLowerCase()
     const contradicts = (kind: string, value = '') => seen.has(`${name} ${kind} ${value}`)
     const remember = (kind: string, value = '') => seen.add(`${name} ${kind} ${value}`)
@@ -100,6 +102,9 @@ export function headerFault(conditions: Conditions): string | undefined {
   return undefined
 }
 
+/** Envoy rejects longer ones. */
+const MAX_PARAMETER_NAME = 1_024
+
 export function queryFault(conditions: Conditions): string | undefined {
   if (!conditions.some(({ queryParameter }) => queryParameter !== undefined)) return undefined
   const exactNames = new Set<string>()
@@ -109,6 +114,8 @@ export function queryFault(conditions: Conditions): string | undefined {
     const count = [exact, prefix, suffix, regex, contains, present ? 'true' : ''].filter((each) => each !== '').length
     if (count === 0) return 'must specify at least one query parameter condition'
     if (count > 1) return 'cannot specify more than one condition in the same match condition branch'
+    if (queryParameter.name === '' || queryParameter.name.length > MAX_PARAMETER_NAME)
+      return `the name of a query parameter must have 1 to ${MAX_PARAMETER_NAME} characters`
     const name = queryParameter.name.toLowerCase()
     if (exact !== '') {
       if (exactNames.has(name))

@@ -1,4 +1,5 @@
 /** What applies to all routes of a root HTTPProxy: local rate limits, CORS, and what is not supported. */
+import { STATUS_CODES } from 'node:http'
 import type { CorsPolicy, LocalRateLimit, VirtualHost } from '@seamark/kube/contour'
 import type { Immutable } from '@seamark/kube/object'
 import { corsFault } from '../../draft/cors.ts'
@@ -11,6 +12,14 @@ import type { ProxyVerdict } from './verdict.ts'
 
 const UNITS_MS: Readonly<Record<string, number>> = { second: 1_000, minute: 60_000, hour: 3_600_000 }
 
+/** Registered, but unknown to Envoy. */
+const OTHER_STATUSES = [418, 425, 451, 509]
+
+/** Whether Envoy can answer with a status: with another one it rejects the routes of every other object. */
+export function isKnownStatus(status: number): boolean {
+  return STATUS_CODES[status] !== undefined && !OTHER_STATUSES.includes(status)
+}
+
 export function localRateLimit(
   policy: Immutable<LocalRateLimit> | undefined,
 ): RateLimit | { fault: string } | undefined {
@@ -19,6 +28,8 @@ export function localRateLimit(
   if (!(requests > 0)) return { fault: `invalid requests value ${requests} in local rate limit policy` }
   const intervalMs = UNITS_MS[unit]
   if (intervalMs === undefined) return { fault: `invalid unit "${unit}" in local rate limit policy` }
+  if (responseStatusCode !== 0 && !isKnownStatus(responseStatusCode))
+    return { fault: `responseStatusCode ${responseStatusCode} is not one that Envoy knows, such as 429 or 503` }
   for (const { name, value } of responseHeadersToAdd) {
     const fault = fieldNameFault(name) ?? headerValueFault(value)
     if (fault !== undefined)
@@ -39,6 +50,7 @@ function corsPolicy(policy: Immutable<CorsPolicy> | undefined): Cors | { fault: 
   if (policy.allowMethods.length === 0) return { fault: 'invalid allowed methods configuration with length 0' }
   const allowOrigins: Cors['allowOrigins'][number][] = []
   for (const value of policy.allowOrigin) {
+    if (value === '') return { fault: 'an allowed origin is empty' }
     const isExact = value === '*' || /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\^*()[\]|+]+$/i.test(value)
     if (!isExact && regexFault(value) !== undefined)
       return {

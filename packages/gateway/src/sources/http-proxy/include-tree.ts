@@ -1,6 +1,6 @@
 /**
- * How many routes and regular expressions an HTTPProxy has, with everything that it includes: counted before they are made,
- * because includes multiply. A tree is counted once, however often it is included.
+ * How many routes and regular expressions an HTTPProxy has, with everything that it includes, and how large the routes are:
+ * counted before they are made, because includes multiply. A tree is counted once, however often it is included.
  */
 import { HTTPProxy } from '@seamark/kube/contour'
 import type { Immutable } from '@seamark/kube/object'
@@ -16,6 +16,8 @@ export const MAX_DEPTH = 64
 
 export interface TreeSize {
   readonly routes: number
+  /** Of JSON: the routes, each with the conditions of all includes that lead to it. */
+  readonly bytes: number
   /** Followed from the root on; more than MAX_INCLUDES are not counted to the end. */
   readonly includes: number
 }
@@ -44,31 +46,56 @@ export class IncludeTree {
   *#count(key: string, proxy: Proxy, visited: readonly string[], budget: { left: number }): Parts<CountedSize> {
     const known = this.#sizes.get(key)
     if (known !== undefined) return known
-    if (visited.includes(key) || visited.length >= MAX_DEPTH) return { routes: 0, includes: 0, isFixed: false }
-    if (budget.left-- <= 0) return { routes: 0, includes: Infinity, isFixed: false }
+    if (visited.includes(key) || visited.length >= MAX_DEPTH)
+      return { routes: 0, bytes: 0, includes: 0, isFixed: false }
+    if (budget.left-- <= 0) return { routes: 0, bytes: 0, includes: Infinity, isFixed: false }
     yield
     const { routes: own = [], includes: list = [] } = proxy.spec ?? {}
-    let [routes, includes, isFixed] = [own.length, 0, true]
+    const ownBytes = bytesOf(proxy)
+    let [routes, bytes, includes, isFixed] = [own.length, ownBytes.routes, 0, true]
     const { namespace = '' } = proxy.metadata
     const path = [...visited, key]
-    for (const include of list) {
+    for (const [index, include] of list.entries()) {
       const childKey = includedKey(include, namespace)
       const child = this.#objects.get(HTTPProxy, childKey)
       const isIncluded = child !== undefined && isServedClass(child, this.#settings) && !hasHost(child)
       // One that is not found is a route that answers 502.
       const size = isIncluded ? yield* this.#count(childKey, child, path, budget) : MISSING
       routes += size.routes
+      bytes += size.bytes + size.routes * (ownBytes.conditions[index] ?? 0)
       includes += size.includes + 1
       isFixed &&= size.isFixed
       if (includes > MAX_INCLUDES) break
     }
-    const size = { routes, includes, isFixed }
+    const size = { routes, bytes, includes, isFixed }
     if (isFixed) this.#sizes.set(key, size)
     return size
   }
 }
 
-const MISSING: CountedSize = { routes: 1, includes: 0, isFixed: true }
+const MISSING: CountedSize = { routes: 1, bytes: 0, includes: 0, isFixed: true }
+
+interface OwnBytes {
+  readonly routes: number
+  /** Of each include. */
+  readonly conditions: readonly number[]
+}
+
+/** Of the objects as they are: they are immutable, and most are the same in the next build. */
+const known = new WeakMap<Proxy, OwnBytes>()
+
+function bytesOf(proxy: Proxy): OwnBytes {
+  let bytes = known.get(proxy)
+  if (bytes === undefined) {
+    const { routes = [], includes = [] } = proxy.spec ?? {}
+    bytes = {
+      routes: JSON.stringify(routes).length,
+      conditions: includes.map(({ conditions = [] }) => JSON.stringify(conditions).length),
+    }
+    known.set(proxy, bytes)
+  }
+  return bytes
+}
 
 export function hasHost({ spec }: Proxy): boolean {
   return spec?.virtualhost !== undefined && spec.virtualhost !== null

@@ -89,3 +89,36 @@ it('the names of many duplicates are listed in part', () => {
   const { statuses } = build(objectsOf(duplicates), BUILD_DEFAULTS)
   expect(JSON.stringify(statuses).length).toBeLessThan(count * 1_000)
 })
+
+it.each([
+  ['header', (index: number) => ({ header: { name: `x-${index}`, notcontains: 'v' } })],
+  ['regular expression', (index: number) => ({ header: { name: `x-${index}`, regex: `[a-z]{1,${index + 1}}` } })],
+])('conditions of an include count for each route that it leads to: %s', (_title, condition) => {
+  const conditions = Array.from({ length: 900 }, (_, index) => condition(index))
+  const { hosts, reasonsOf } = built(
+    httpProxy('team/leaf', { routes: routes(3_000) }),
+    rootProxy('team/root', 'root.test', { routes: [], includes: [{ name: 'leaf', conditions }] }),
+    rootProxy('team/small', 'small.test', {
+      routes: [],
+      includes: [{ name: 'leaf', conditions: conditions.slice(0, 5) }],
+    }),
+    rootProxy('victim/site', 'victim.test'),
+  )
+  expect([...hosts]).toEqual([
+    ['small.test', 3_000],
+    ['victim.test', 1],
+  ])
+  expect(reasonsOf('team/root')).toEqual(['RoutesTooLarge'])
+})
+
+it('policies of a route count each time it is included', () => {
+  const set = Array.from({ length: 1_000 }, (_, index) => ({ name: `x-${index}`, value: 'v'.repeat(100) }))
+  const [route] = routes(1)
+  const { hosts, reasonsOf } = built(
+    httpProxy('team/leaf', { routes: [{ ...route, requestHeadersPolicy: { set } }] }),
+    rootProxy('team/root', 'root.test', { routes: [], includes: including('leaf', 5_000) }),
+    rootProxy('victim/site', 'victim.test'),
+  )
+  expect([...hosts]).toEqual([['victim.test', 1]])
+  expect(reasonsOf('team/root')).toEqual(['RoutesTooLarge'])
+})

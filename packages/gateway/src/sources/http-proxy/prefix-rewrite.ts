@@ -1,5 +1,6 @@
 /** Prefix rewrites of HTTPProxy. */
 import type { Route } from '../../ir/model.ts'
+import { withoutTrailingSlashes } from '../../ir/path-text.ts'
 
 /**
  * A rewrite of `/foo` becomes two routes, `/foo` and `/foo/`, so that replacing the prefix neither doubles nor drops a
@@ -8,7 +9,7 @@ import type { Route } from '../../ir/model.ts'
 export function expandPrefixRewrites(routes: readonly Route[]): readonly Route[] {
   if (!routes.some(({ action }) => action.kind === 'forward' && action.rewrite !== undefined)) return routes
   const groups = new Map<string, number>()
-  const bare = ({ match: { path } }: Route) => (path.value === '/' ? '/' : path.value.replace(/\/+$/, ''))
+  const bare = ({ match: { path } }: Route) => (path.value === '/' ? '/' : withoutTrailingSlashes(path.value))
   for (const route of routes)
     if (route.match.path.kind === 'prefix') groups.set(bare(route), (groups.get(bare(route)) ?? 0) + 1)
   return routes.flatMap((route) => {
@@ -16,7 +17,7 @@ export function expandPrefixRewrites(routes: readonly Route[]): readonly Route[]
     if (action.kind !== 'forward' || action.rewrite === undefined || match.path.kind !== 'prefix') return [route]
     const prefix = bare(route)
     if (prefix === '/' || (groups.get(prefix) ?? 0) > 1) return [route]
-    const replacement = action.rewrite.value.replace(/\/+$/, '')
+    const replacement = withoutTrailingSlashes(action.rewrite.value)
     const withPath = (value: string, rewrite: string): Route => ({
       ...route,
       match: { ...match, path: { kind: 'prefix', value } },

@@ -106,12 +106,12 @@ export class ProxyBuilder {
 
   *#addCounted(tree: IncludeTree, key: string, proxy: Proxy, virtualhost: Immutable<VirtualHost>): Parts<void> {
     try {
-      const { routes, includes } = yield* tree.count(key, proxy)
+      const { routes, bytes, includes } = yield* tree.count(key, proxy)
       if (includes > MAX_INCLUDES) {
         const message = `the include tree follows more than ${MAX_INCLUDES} includes; the host is not served`
         return this.#verdict(key, proxy).error('IncludeError', 'TooManyIncludes', message)
       }
-      const fault = this.#allowance.takeRoutes(namespaceOf(proxy), routes)
+      const fault = this.#allowance.takeRoutes(namespaceOf(proxy), routes, bytes)
       if (fault !== undefined) {
         const message = `the HTTPProxy with its includes: ${fault.message}; the host is not served`
         return this.#verdict(key, proxy).error('IncludeError', fault.reason, message)

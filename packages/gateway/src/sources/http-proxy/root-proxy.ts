@@ -81,8 +81,13 @@ export function* addRoot(
   const isTerminated = tls !== undefined && tls !== 'passthrough'
   if (isTerminated) draft.claimTls(host, tls, originOf('HTTPProxy', proxy, 'spec.virtualhost.tls'))
   const oneLabel = singleLabelMatch(host)
-  for (const [index, route] of expandPrefixRewrites(built).entries()) {
-    if (index % PART === PART - 1) yield
+  let work = 0
+  for (const route of expandPrefixRewrites(built)) {
+    work += 1 + route.match.headers.length + route.match.query.length
+    if (work >= PART) {
+      work = 0
+      yield
+    }
     const complete = completeRoute(route, oneLabel, policy.cors)
     draft.addRoute('http', host, complete)
     if (isTerminated && !hasTcp) draft.addRoute('https', host, { ...complete, upgradesToHttps: false })
@@ -115,7 +120,7 @@ function include(input: RootInput, key: string): { proxy: Proxy; verdict: ProxyV
   return { proxy, verdict: input.verdictOf(key, proxy) }
 }
 
-/** Routes in one part of the work. */
+/** Routes and their conditions in one part of the work. */
 const PART = 50
 
 function* routesOf(
@@ -164,11 +169,16 @@ function* routesOf(
   }
   const own: Route[] = []
   const { draft, objects, settings } = input
+  let work = 0
   for (const [index, route] of (proxy.spec?.routes ?? []).entries()) {
-    if (index % PART === PART - 1) yield
     const at = `spec.routes[${index}]`
     const given = route.conditions ?? NO_CONDITIONS
     const all = conditions.length === 0 ? given : [...conditions, ...given]
+    work += 1 + all.length
+    if (work >= PART) {
+      work = 0
+      yield
+    }
     const path = pathFault(given)
     const header = headerFault(all)
     const query = queryFault(all)

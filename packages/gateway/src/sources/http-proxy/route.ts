@@ -6,7 +6,7 @@ import type { HTTPProxy, ProxyRoute, ProxyService } from '@seamark/kube/contour'
 import type { Immutable } from '@seamark/kube/object'
 import { parseGoDuration, parseTimeout } from '../../draft/durations.ts'
 import { originOf } from '../../draft/origin.ts'
-import { headersPolicy, type HeadersResult } from '../../draft/headers.ts'
+import { fieldNameFault, headersPolicy, type HeadersResult } from '../../draft/headers.ts'
 import type { BuildSettings, Objects } from '../../draft/input.ts'
 import { findCaBundle, secretKey } from '../../draft/secrets.ts'
 import { clusterOf, protocolOf, resolveService } from '../../draft/services.ts'
@@ -171,6 +171,10 @@ function forwardOf(
     })
   }
   if (backends.length === 0) return { kind: 'direct', status: 503, body: '' }
+  if (backends.reduce((sum, { weight }) => sum + weight, 0) > MAX_WEIGHT) {
+    verdict.error('ServiceError', 'WeightsTooLarge', `the weights of the services of a route exceed ${MAX_WEIGHT}`)
+    return undefined
+  }
   const retry = retryOf(route.retryPolicy)
   return {
     kind: 'forward',
@@ -185,6 +189,9 @@ function forwardOf(
     hasWebsocket: route.enableWebsockets === true,
   }
 }
+
+/** Of all services of a route, as in Envoy. */
+const MAX_WEIGHT = 2 ** 32 - 1
 
 function refuseTimeout(verdict: ProxyVerdict, name: string, fault: string): undefined {
   const message = `route.timeoutPolicy failed to parse: error parsing ${name} timeout: ${fault}`
@@ -306,6 +313,14 @@ function rewriteOf(route: Immutable<ProxyRoute>, match: Match, verdict: ProxyVer
   return 'invalid'
 }
 
+/** What Envoy accepts at most, or a day. 0 is the default of the field. */
+const HEALTH_CHECK_LIMITS = [
+  ['intervalSeconds', 86_400],
+  ['timeoutSeconds', 86_400],
+  ['unhealthyThresholdCount', 10_000],
+  ['healthyThresholdCount', 10_000],
+] as const
+
 function healthCheckOf(
   policy: Immutable<ProxyRoute['healthCheckPolicy']>,
 ): HealthCheck | { fault: string } | undefined {
@@ -316,8 +331,16 @@ function healthCheckOf(
       return { fault: 'invalid expected status range: start must be in the range [100, 599]' }
     if (end < 101 || end > 600) return { fault: 'invalid expected status range: end must be in the range [101, 600]' }
   }
+  for (const { start, end } of expectedStatuses)
+    if (start >= end) return { fault: `invalid expected status range: start ${start} is not below end ${end}` }
   const path = readPathText(policy.path)
   if ('fault' in path) return { fault: `invalid health check path: ${path.fault}` }
+  if (!path.value.startsWith('/')) return { fault: 'invalid health check path: it must start with /' }
+  for (const [field, most] of HEALTH_CHECK_LIMITS) {
+    const value = policy[field] ?? 0
+    if (value < 0 || value > most)
+      return { fault: `invalid health check ${field}: it must be in the range [1, ${most}]` }
+  }
   const { host = 'contour-envoy-healthcheck' } = policy
   const hostFault = hostTextFault(host)
   if (hostFault !== undefined) return { fault: `invalid health check host: ${hostFault}` }
@@ -382,6 +405,8 @@ function balancingOf({ loadBalancerPolicy: policy }: Immutable<ProxyRoute>, verd
           ignore(
             'ignoring invalid request hash policy, must set exactly one of hashSourceIP or headerHashOptions or queryParameterHashOptions',
           )
+        else if (source.kind === 'header' && fieldNameFault(source.name) !== undefined)
+          ignore(`ignoring invalid request hash policy, ${JSON.stringify(header)} is no name of a header field`)
         else if (hash.some((each) => JSON.stringify(each) === JSON.stringify(source)))
           ignore('ignoring invalid request hash policy, the same attribute is specified multiple times')
         else hash.push(source)
