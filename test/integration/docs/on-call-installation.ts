@@ -19,8 +19,8 @@ import {
   type UserCluster,
   type TestEnvironment,
   untilKindIsOlder,
-  environmentKinds,
 } from '../publish/test-environment.ts'
+import { kubectl } from './terminal.ts'
 import { addNode } from '../wildcard/bench.ts'
 
 const seamark = join(import.meta.dirname, '../../../bin/seamark')
@@ -56,10 +56,8 @@ export class Installation implements AsyncDisposable {
     this.#port = dns.addresses[0]?.port ?? 0
   }
 
-  static async start(): Promise<Installation> {
-    const [embedded] = environmentKinds
-    if (embedded === undefined) throw new Error('no embedded environment')
-    const environment = await embedded.start()
+  static async start(startEnvironment: () => Promise<TestEnvironment>): Promise<Installation> {
+    const environment = await startEnvironment()
     await untilKindIsOlder(environment.client)
     for (const name of ['seamark', 'web', 'infra']) await createNamespace(environment.client, name)
     await createLoadBalancer(environment.client, 'web/envoy', [{ ip: '192.0.2.1' }])
@@ -209,7 +207,7 @@ records:
   /** Types a command of the page. `192.0.2.53` is the DNS server there. */
   async type(command: string): Promise<Ran> {
     const scale = /^kubectl -n seamark scale deployment seamark --replicas=(\d)$/.exec(command)
-    // No kubelet runs here, and kubectl may be absent: the effect of its commands is played.
+    // No kubelet runs here: the effect of a change of replicas is played.
     if (scale !== null) {
       await (scale[1] === '0' ? this.stopManager() : this.startManager())
       return { code: 0, text: 'deployment.apps/seamark scaled\n' }
@@ -219,6 +217,8 @@ records:
       this.#secondWriter = undefined
       return { code: 0, text: 'deployment.apps/contour-plus scaled\n' }
     }
+    if (command.startsWith('kubectl ') && kubectl !== undefined) return this.#run(kubectl, command.split(' ').slice(1))
+    // Without kubectl the effects of its commands are played, too.
     if (command === 'kubectl get leases -A') {
       const { items } = await this.client.list(Lease)
       const rows = items.map(({ metadata, spec }) => [metadata.namespace, metadata.name, spec?.holderIdentity, '1m'])
@@ -239,7 +239,11 @@ records:
       return [word === '192.0.2.53' ? `127.0.0.1:${this.#port}` : word]
     })
     if (program !== 'seamark') throw new Error(`the page types '${command}', which the test cannot play`)
-    const child = spawn(seamark, words, {
+    return this.#run(seamark, words)
+  }
+
+  async #run(program: string, words: readonly string[]): Promise<Ran> {
+    const child = spawn(program, words, {
       cwd: this.#folder,
       env: {
         ...env,

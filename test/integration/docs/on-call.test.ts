@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DNSEndpoint } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
+import { environmentKinds } from '../publish/test-environment.ts'
 import { Installation } from './on-call-installation.ts'
 import { readPage } from './page.ts'
 import { type Reader, runSections } from './run-page.ts'
@@ -59,15 +60,19 @@ describe('docs/on-call.md', () => {
     for (const { heading, steps } of page) expect(steps.length, heading).toBeGreaterThan(1)
   })
 
-  it.each(page)('$heading', { timeout: 300_000 }, async ({ heading, steps }) => {
-    await using installation = await Installation.start()
-    const happenings = Object.entries(HAPPENINGS).map(([name, play]) => [name, async () => play(installation)] as const)
-    const reader: Reader = {
-      type: async (command) => installation.type(command),
-      log: () => installation.log(),
-      metrics: async () => installation.metrics(),
-      happenings: Object.fromEntries(happenings),
-    }
-    expect(await runSections([{ heading, steps }], reader)).toBeGreaterThan(0)
+  describe.each(environmentKinds)('on $name', ({ start, isMissing }) => {
+    it.skipIf(isMissing).each(page)('$heading', { timeout: 300_000 }, async ({ heading, steps }) => {
+      await using installation = await Installation.start(start)
+      const happenings = Object.entries(HAPPENINGS).map(
+        ([name, play]) => [name, async () => play(installation)] as const,
+      )
+      const reader: Reader = {
+        type: async (command) => installation.type(command),
+        log: () => installation.log(),
+        metrics: async () => installation.metrics(),
+        happenings: Object.fromEntries(happenings),
+      }
+      expect(await runSections([{ heading, steps }], reader)).toBeGreaterThan(0)
+    })
   })
 })

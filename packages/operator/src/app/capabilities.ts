@@ -16,6 +16,7 @@ import { type KillSwitchControl, pausedUntil } from '../process/kill-switch.ts'
 import { openRecordsStores, type RecordsStores } from '../records/stores/stores.ts'
 import { setUpRecords } from '../records/sync/set-up.ts'
 import { type DnsService, EMBEDDED_PROVIDER } from '../serve/dns-service.ts'
+import { findServersBy, type OwnServers } from '../authority/name-servers.ts'
 import { ownServers } from '../serve/own-servers.ts'
 import { HeldRecords } from '../safety/held-records.ts'
 import { setUpSafety } from './safety.ts'
@@ -154,6 +155,8 @@ function setUpControl(
       endpointScope: endpointScope(options, namespace),
     })
   }
+  const ownServersOf: OwnServers = (name) =>
+    dns === undefined ? [] : ownServers({ addresses: dns.addresses, zones: () => dns.zones() }, name)
   if (fleet !== undefined)
     setUpFleet(reporting('fleet'), {
       ...guarded,
@@ -161,8 +164,10 @@ function setUpControl(
       findNameFault,
       registry: members.get(),
       dnsClient: options.dnsClient,
-      ownServers: (name) =>
-        dns === undefined ? [] : ownServers({ addresses: dns.addresses, zones: () => dns.zones() }, name),
+      ownServers: ownServersOf,
+      ...(dns !== undefined &&
+        records?.leavesOtherZones === true &&
+        !fleet.answeredElsewhere && { zones: () => dns.zones().map(({ zone }) => zone) }),
     })
   if (options.balance !== undefined) {
     setUpBalance(reporting('balance'), {
@@ -174,6 +179,11 @@ function setUpControl(
       ...(hostSources !== undefined && { hostSources }),
       guard: { allowLoopback: options.allowLoopback ?? false, deny: options.denyAddresses ?? [] },
       ownZones: dns?.zones().map(({ zone }) => zone) ?? [],
+      dnsClient: options.dnsClient,
+      findServers: findServersBy(
+        { configured: fleet?.dnsServers ?? [], ownServers: ownServersOf, resolver: options.balance.config.resolver },
+        () => performance.now(),
+      ),
       ...(serving !== undefined && { webhooks: { hasAdmission: mode === 'enforce' } }),
     })
   }

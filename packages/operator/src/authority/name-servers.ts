@@ -11,6 +11,8 @@ export interface NameServer {
   readonly addresses: readonly ServerAddress[]
 }
 
+/** Addresses of the DNS server of this process, when it has a zone for the name; else empty. */
+export type OwnServers = (name: string) => readonly ServerAddress[]
 export type FindServers = (name: string) => Promise<readonly NameServer[]>
 
 const TIMEOUT = { timeout: 2_000, tries: 2 }
@@ -79,6 +81,24 @@ export function serversByRecords(resolver: string, nowMs: () => number): FindSer
   const system = new Resolver(TIMEOUT)
   if (resolver !== '') system.setServers([resolver])
   return rememberServers(async (name) => lookUpServers(name, system), nowMs)
+}
+
+/** Configured ones, else our own, else those of the NS records that `resolver` knows. */
+export function findServersBy(
+  {
+    configured,
+    ownServers,
+    resolver,
+  }: { readonly configured: readonly string[]; readonly ownServers: OwnServers; readonly resolver: string },
+  nowMs: () => number,
+): FindServers {
+  const byRecords = serversByRecords(resolver, nowMs)
+  const given = serversOf(configured)
+  return async (name) => {
+    if (given.length > 0) return given
+    const own = ownServers(name)
+    return own.length > 0 ? [{ name: 'the DNS server of this manager', addresses: own }] : byRecords(name)
+  }
 }
 
 /** Caches what was found, by name. */

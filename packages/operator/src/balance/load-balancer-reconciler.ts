@@ -133,7 +133,7 @@ export class LoadBalancerReconciler {
   #addressesOf(read: ReadBalancer, fact: PublishedFact, ctx: Context): readonly string[] | undefined {
     if (!('settings' in read)) return undefined
     const { recordName } = read.settings
-    this.#answers?.setNames(ctx.key, fact.readFrom === 'service' ? [recordName] : [])
+    this.#answers?.setNames(ctx.key, fact.readFrom === 'server' ? [] : [recordName])
     return nameAddresses(fact, this.#answers?.addressesOf(recordName), (name) => this.#lookup.addressesOf(name))
   }
 

@@ -48,8 +48,8 @@ export function nameAddresses(
   /** Of a host name that a CNAME leads to. */
   addressesOf: (name: string) => readonly string[] | undefined,
 ): readonly string[] | undefined {
+  if (readFrom !== 'server' && answered !== undefined) return answered
   if (readFrom === undefined || readFrom === 'object') return undefined
-  if (readFrom === 'service' && answered !== undefined) return answered
   const [alias] = (published ?? []).filter(({ type }) => type === 'CNAME')
   if (alias === undefined) return published?.flatMap(({ values }) => values).sort()
   const host = canonicalName(alias.values[0] ?? '')

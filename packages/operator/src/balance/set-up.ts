@@ -6,6 +6,9 @@
  */
 import { type Clock, type GuardOptions, type Manager, untilAborted } from '@seamark/kube'
 import type { NameRule } from '@seamark/dialects'
+import { createDnsClient, type DnsClient } from '@seamark/dns'
+import type { AuthoritativeClient } from '../authority/answers.ts'
+import type { FindServers } from '../authority/name-servers.ts'
 import type { HostSources } from '../hosts/host-sources.ts'
 import { systemResolver } from '../health/connection.ts'
 import { createHealthMonitor, type HealthMonitorDeps } from '../health/monitor.ts'
@@ -15,6 +18,7 @@ import type { WriteGuard } from './write/guarded-write.ts'
 import { addKindWebhooks } from './kind-webhooks.ts'
 import { setUpEndpointSources } from './source/endpoint-controller.ts'
 import { setUpLoadBalancers } from './load-balancer-controller.ts'
+import { createNameAnswers } from './name-answers.ts'
 import { probeRules } from './probe-rules.ts'
 import { addNameLookup, createNameLookup, type NameLookup } from './name-lookup.ts'
 
@@ -22,7 +26,7 @@ export interface BalanceOptions {
   readonly config: BalanceConfig
   /** Starts the prober. @default in a worker thread */
   readonly startThread?: HealthMonitorDeps['startThread']
-  /** Addresses of the host names of endpoints. @default by the system's DNS servers */
+  /** Addresses of the host names of endpoints, and of DNS names then, too. @default by the system's DNS servers */
   readonly resolve?: (name: string) => Promise<readonly string[]>
 }
 
@@ -34,6 +38,9 @@ export interface BalanceSetUp extends BalanceOptions {
   readonly hasFleet?: boolean
   /** Zones of the DNS server of this process, canonical with a trailing dot. */
   readonly ownZones?: readonly string[]
+  /** The servers of a zone, and what asks them for the DNS names. @default over UDP and TCP, not with `resolve` */
+  readonly findServers: FindServers
+  readonly dnsClient?: (AuthoritativeClient & Pick<DnsClient, 'close'>) | undefined
   /** The names that a namespace may use. */
   readonly findNameFault: NameRule
   /** Of publish in this process. @default none */
@@ -54,7 +61,11 @@ export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
   const rules = probeRules(config.trustedNamespaces, setUp.namespace, setUp.hasFleet === true ? informers : undefined)
   if (setUp.webhooks !== undefined) addKindWebhooks(mgr, setUp.webhooks.hasAdmission, rules)
   setUpEndpointSources(mgr, { defaults, kinds: config.sources, isWriting, untilMayWrite })
+  const resolve = setUp.resolve ?? systemResolver(config.resolver)
+  const client = setUp.dnsClient ?? (setUp.resolve === undefined ? createDnsClient({ tries: 2 }) : undefined)
+  const { findServers } = setUp
   let lookup: NameLookup | undefined
+  let answers: NameLookup | undefined
   const monitor = setUpLoadBalancers(mgr, {
     defaults,
     probeRules: rules,
@@ -74,12 +85,16 @@ export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
         resolver: config.resolver,
         ...(startThread !== undefined && { startThread }),
       }),
-    lookup: (onChange) =>
-      (lookup = createNameLookup({ clock, resolve: setUp.resolve ?? systemResolver(config.resolver), onChange })),
+    lookup: (onChange) => (lookup = createNameLookup({ clock, resolve, onChange })),
+    ...(client !== undefined && {
+      answers: (onChange) => (answers = createNameAnswers({ clock, client, resolve, findServers, onChange })),
+    }),
   })
   if (lookup !== undefined) addNameLookup(mgr, lookup)
+  if (answers !== undefined) addNameLookup(mgr, answers, 'balance-answers')
   mgr.add('balance-prober', async ({ signal }) => {
     await untilAborted(signal)
     await monitor.stop()
+    await client?.close()
   })
 }

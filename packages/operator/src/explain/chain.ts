@@ -71,6 +71,8 @@ export interface ExplainFacts {
   readonly plan: PlanFact | undefined
   /** Undefined: no DNS server was queried. */
   readonly answer: AnswerFact | undefined
+  /** Zones of the manager's own DNS server, where it has no other provider. @default none */
+  readonly ownZones?: readonly string[]
   /** Kinds that may not be read: their objects are unknown, not absent. */
   readonly forbidden?: readonly Finding[]
   /** The manager's reports about the source: conditions and Events, which include the decisions of its guards. */
@@ -365,8 +367,8 @@ function endpointHop(facts: ExplainFacts): Hop {
   return ok('endpoint', `DNSEndpoint ${endpoint.name}: ${endpoint.targets.join(', ')}`)
 }
 
-function planHop({ plan, endpoint, sources, fleet }: ExplainFacts): Hop {
-  if (plan === undefined) return externalDnsHop(endpoint)
+function planHop({ plan, endpoint, sources, fleet, ownZones = [] }: ExplainFacts): Hop {
+  if (plan === undefined) return externalDnsHop(endpoint, ownZones)
   if (plan.providerFault !== undefined && plan.zone === '') return skipped('plan', 'no zone could be read')
   const [refused] = plan.refused
   // Nobody asks for a record there.
@@ -386,8 +388,15 @@ function planHop({ plan, endpoint, sources, fleet }: ExplainFacts): Hop {
 const NO_ZONE = 'it is in no zone of ours'
 const NO_PROVIDER = 'no provider is configured here (--config)'
 
-function externalDnsHop(endpoint: EndpointFact | undefined): Hop {
+function externalDnsHop(endpoint: EndpointFact | undefined, ownZones: readonly string[]): Hop {
   if (endpoint === undefined) return skipped('plan', 'no DNSEndpoint')
+  const isOutside = ownZones.length > 0
+  if (endpoint.observedGeneration === undefined && isOutside)
+    return broken(
+      'plan',
+      'NoMatchingZone',
+      `it is in no zone of the manager (${ownZones.join(', ')}), and nothing else has observed DNSEndpoint ${endpoint.name}; add it to dns.zones, or a provider for it to records.providers`,
+    )
   if (endpoint.observedGeneration === undefined)
     return skipped('plan', `${NO_PROVIDER}, and nothing has observed the DNSEndpoint`)
   if (endpoint.observedGeneration < endpoint.generation) {
@@ -398,12 +407,12 @@ function externalDnsHop(endpoint: EndpointFact | undefined): Hop {
     )
   }
   // ExternalDNS and a manager with another configuration leave the same trace.
-  return ok('plan', `what serves the DNSEndpoint has observed it; ${NO_PROVIDER}`)
+  return ok('plan', `what serves the DNSEndpoint has observed it; ${isOutside ? NO_ZONE : NO_PROVIDER}`)
 }
 
-function providerHop({ plan, targets: requested, published }: ExplainFacts): Hop {
+function providerHop({ plan, targets: requested, published, ownZones = [] }: ExplainFacts): Hop {
   const targets = published ?? requested
-  if (plan === undefined) return skipped('provider', NO_PROVIDER)
+  if (plan === undefined) return skipped('provider', ownZones.length > 0 ? NO_ZONE : NO_PROVIDER)
   if (plan.providerFault !== undefined) return broken('provider', plan.providerFault.reason, plan.providerFault.message)
   if (plan.zone === '') return skipped('provider', NO_ZONE)
   if (targets.length > 0 && !isSameSet(plan.records, targets)) {

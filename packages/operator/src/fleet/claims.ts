@@ -17,6 +17,7 @@ import {
   overlaps,
   withoutOwner,
 } from './decide/host-claim.ts'
+import { ROOT_UID_LABEL } from '../hosts/root.ts'
 import type { RootKind } from './roots/root-kind.ts'
 import { ROOT_KINDS } from './roots/root-kinds.ts'
 
@@ -80,6 +81,18 @@ export class Claims {
     const index = this.#byParent.find((each) => each.kind === kind)?.index
     // The roots of the wildcard itself are among them.
     return index === undefined ? same : ctx.by(index, parentOf(host))
+  }
+
+  /** Roots of a kind that share a host with the root of a generated object, which decides where they are published. */
+  sharersOf(kind: RootKind, { metadata }: Immutable<Obj>, cache: Pick<Context, 'by'>): string[] {
+    const uid = metadata.labels?.[ROOT_UID_LABEL] ?? ''
+    return cache
+      .by(this.#byOwner, uid)
+      .flatMap(({ spec }) =>
+        spec.owners
+          .filter((owner) => owner.uid !== uid && owner.kind === kind.kind.kind)
+          .map(({ name }) => `${spec.namespace}/${name}`),
+      )
   }
 
   async take(

@@ -14,11 +14,12 @@ import {
   untilAborted,
 } from '@seamark/kube'
 import type { NameRule } from '@seamark/dialects'
-import { createDnsClient, type DnsClient, type ServerAddress } from '@seamark/dns'
+import { isWithin } from '../rrset/rrset.ts'
+import { createDnsClient, type DnsClient } from '@seamark/dns'
 import { keyOf, type Kind } from '@seamark/kube/object'
 import { Cluster } from '../api/cluster.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
-import type { Finding } from '../finding.ts'
+import { type Finding, warning } from '../finding.ts'
 import { findKindFaults } from '../process/reports/kind-faults.ts'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
@@ -36,7 +37,7 @@ import type { FleetOptions } from './config.ts'
 import type { AuthoritativeClient } from '../authority/answers.ts'
 import { AuthoritativeDns } from './dns/authoritative-dns.ts'
 import { lookupTxt, setUpDomains } from './dns/domain-controller.ts'
-import { type FindServers, serversByRecords, serversOf } from '../authority/name-servers.ts'
+import { findServersBy, type OwnServers } from '../authority/name-servers.ts'
 import { BACKEND_CACHE_LIMITS } from './members/limits.ts'
 import { MemberViews, trimSlice } from './members/member-view.ts'
 import { KCP_CLUSTER_LABEL, ROOT_ANNOTATION, ROOT_KIND_LABEL } from './names.ts'
@@ -63,8 +64,9 @@ export interface FleetSetUp {
   readonly namespace: string
   /** Asks authoritative servers. @default over UDP and TCP */
   readonly dnsClient?: (AuthoritativeClient & Pick<DnsClient, 'close'>) | undefined
-  /** Addresses of the DNS server of this manager, when it serves the name. */
-  readonly ownServers: (name: string) => readonly ServerAddress[]
+  readonly ownServers: OwnServers
+  /** Every zone in which a host can be answered, canonical; undefined: others may answer it. */
+  readonly zones?: () => readonly string[]
   readonly isWriting: () => boolean
   readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
   /** What the syncers of members need beside these. */
@@ -90,7 +92,11 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
   const claims = new Claims(manager, isSelected, setUp.findNameFault)
   const indexes = createRootIndexes(manager, options.dns)
   const client = setUp.dnsClient ?? createDnsClient({ tries: 2 })
-  const findServers = serverFinder(setUp)
+  const nowMs = (): number => performance.now()
+  const findServers = findServersBy(
+    { configured: options.dnsServers, ownServers: setUp.ownServers, resolver: '' },
+    nowMs,
+  )
   const dns = options.verifyDns ? new AuthoritativeDns({ client, findServers }) : undefined
   const teardown = new Teardown({
     indexes,
@@ -138,7 +144,7 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
     untilMayWrite,
     hubUid,
     labelledClusters: (where, services) => labelledClusters(manager, where, services),
-    findBlocked: () => findBlocked(manager),
+    findBlocked: (hosts) => findBlocked(manager, hosts, setUp.zones?.()),
   })
   for (const kind of ROOT_KINDS) setUpRoots(manager, kind, { options, claims, reconciler, triggers, batchMs })
   setUpStrayLeaves(manager, { indexes, isWriting, untilMayWrite })
@@ -157,19 +163,20 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
 /** Without them no host is published. */
 const DNS_KINDS: ReadonlySet<Kind> = new Set<Kind>([DNSLoadBalancer, DNSLoadBalancerEndpoint, DNSEndpoint])
 
-function findBlocked({ cluster }: Manager): Finding | undefined {
-  return findKindFaults(cluster.informers, DNS_KINDS).find(({ kind }) => DNS_KINDS.has(kind))?.finding
-}
-
-/** Configured ones, our own, or those of the NS records. */
-function serverFinder({ options, ownServers }: FleetSetUp): FindServers {
-  const byRecords = serversByRecords('', () => performance.now())
-  const configured = serversOf(options.dnsServers)
-  return async (name) => {
-    if (configured.length > 0) return configured
-    const own = ownServers(name)
-    return own.length > 0 ? [{ name: 'the DNS server of this manager', addresses: own }] : byRecords(name)
-  }
+function findBlocked(
+  { cluster }: Manager,
+  hosts: readonly string[],
+  zones: readonly string[] | undefined,
+): Finding | undefined {
+  const denied = findKindFaults(cluster.informers, DNS_KINDS).find(({ kind }) => DNS_KINDS.has(kind))?.finding
+  const outside =
+    zones === undefined ? undefined : hosts.find((host) => !zones.some((zone) => isWithin(`${host}.`, zone)))
+  if (denied !== undefined || outside === undefined || zones === undefined) return denied
+  const names = zones.map((zone) => zone.replace(/\.$/, '')).join(', ')
+  return warning(
+    'NoMatchingZone',
+    `${outside} is in no zone of this manager (${names}); add it to dns.zones, or a provider for it to records.providers; fleet.answeredElsewhere: true says that ExternalDNS or another manager answers it`,
+  )
 }
 
 interface RootWiring {
@@ -190,6 +197,10 @@ function setUpRoots(
     metadata.labels?.[ROOT_KIND_LABEL] === kind.kind.kind
       ? [`${metadata.namespace}/${metadata.annotations?.[ROOT_ANNOTATION] ?? ''}`]
       : []
+  const toRoots = (object: Immutable<Obj>, cache: Pick<Manager['cluster']['informers'], 'by'>): string[] => [
+    ...toRoot(object),
+    ...claims.sharersOf(kind, object, cache),
+  ]
   const everyRoot = (cache: { list: Manager['cluster']['informers']['list'] }): string[] =>
     cache.list(kind.kind).map(keyOf)
   const builder = manager
@@ -200,7 +211,7 @@ function setUpRoots(
       batchMs: (change) => (isReportOnly(change) ? batchMs() : 0),
     })
     .watches(GlobalIngress, toRoot, { batchMs })
-    .watches(LeafIngress, toRoot, { batchMs })
+    .watches(LeafIngress, toRoots, { batchMs })
     .watches(HostClaim, ({ spec }, cache) => claims.waitersFor(kind, spec.host, cache).map(keyOf))
     .watches(GlobalIngressPolicy, ({ metadata }, cache) =>
       cache.list(kind.kind, metadata.name === DEFAULT_POLICY_NAME ? undefined : metadata.namespace).map(keyOf),
@@ -213,7 +224,7 @@ function setUpRoots(
   if (options.dns)
     builder
       .watches(DNSLoadBalancer, toRoot, { optional: true, batchMs })
-      .watches(DNSLoadBalancerEndpoint, toRoot, { optional: true, batchMs })
+      .watches(DNSLoadBalancerEndpoint, toRoots, { optional: true, batchMs })
   if (kind.kind.kind === 'Ingress') builder.watches(IngressClass, (_class, cache) => everyRoot(cache))
   if (kind.kind.kind === 'HTTPRoute')
     builder

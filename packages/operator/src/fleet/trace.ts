@@ -3,7 +3,7 @@
  * only, and computes no decision again: what is shown is what the controllers stored.
  */
 import { isIP } from 'node:net'
-import { type Client, findCondition } from '@seamark/kube'
+import { type Client, findCondition, isConditionTrue } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { Cluster } from '../api/cluster.ts'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
@@ -67,6 +67,7 @@ export async function traceHost(client: Client, given: string, signal?: AbortSig
   const clusterByName = new Map(clusters.items.map((cluster) => [cluster.metadata.name ?? '', cluster]))
   const tracing = own.map(async (global): Promise<TracedRoot> => {
     const uid = global.spec.rootRef.uid
+    const offering = claim?.spec.owners.some((each) => each.uid === uid) === true ? (owner?.uid ?? uid) : uid
     const traced = leaves.items
       .filter(({ metadata }) => metadata.labels?.[ROOT_UID_LABEL] === uid)
       .map(({ spec, status }) => {
@@ -74,7 +75,7 @@ export async function traceHost(client: Client, given: string, signal?: AbortSig
           endpoints.items
             .filter(
               ({ metadata }) =>
-                metadata.labels?.[ROOT_UID_LABEL] === uid && metadata.labels[LEAF_CLUSTER_LABEL] === spec.cluster,
+                metadata.labels?.[ROOT_UID_LABEL] === offering && metadata.labels[LEAF_CLUSTER_LABEL] === spec.cluster,
             )
             .map((endpoint) => [endpoint.spec.ipaddress ?? endpoint.spec.cname ?? '', endpoint]),
         )
@@ -89,7 +90,7 @@ export async function traceHost(client: Client, given: string, signal?: AbortSig
           waitsUntil: status?.waitsUntil,
           addresses: (status?.addresses ?? []).map(({ value }) => ({
             value,
-            state: stateOf(value, reported.get(value), global.status?.answered),
+            state: stateOf(value, reported.get(value), global.status),
             isPublished: reported.has(value) ? reported.get(value)?.status?.active === true : undefined,
           })),
         }
@@ -127,23 +128,28 @@ async function isRootDeleting(client: Client, global: GlobalIngress, signal?: Ab
   return live?.metadata.uid === uid && live.metadata.deletionTimestamp !== undefined
 }
 
-/** What balance decided, and where DNS servers answer something else, that. `answered`: undefined, they were not asked. */
+/** What balance decided, and where DNS servers answer something else, that. */
 function stateOf(
   value: string,
   endpoint: DNSLoadBalancerEndpoint | undefined,
-  answered: readonly string[] | undefined,
+  status: GlobalIngress['status'],
 ): string {
   const isActive = endpoint?.status?.active === true
   const decided = decidedState(endpoint, isActive)
+  const answered = status?.answered
+  const isRight = answered?.includes(value) === isActive
   // What a name resolves to is not known here.
-  if (answered === undefined || isIP(value) === 0 || answered.includes(value) === isActive) return decided
-  return isActive ? `${decided === 'answered' ? 'published' : decided}, not answered` : `${decided}, still answered`
+  if (answered === undefined || isIP(value) === 0 || isRight) {
+    const isAnswered = isRight || isConditionTrue(status?.conditions, 'DNSPublished')
+    return decided === 'published' && isAnswered ? 'answered' : decided
+  }
+  return `${decided}, ${isActive ? 'not answered' : 'still answered'}`
 }
 
 function decidedState(endpoint: DNSLoadBalancerEndpoint | undefined, isActive: boolean): string {
   if (endpoint === undefined) return 'not offered'
   if (endpoint.spec.drain === true) return isActive ? 'draining' : 'withdrawn'
-  if (isActive) return 'answered'
+  if (isActive) return 'published'
   const { healthy } = endpoint.status ?? {}
   return healthy === undefined ? 'not probed yet' : healthy ? 'healthy' : 'unhealthy'
 }

@@ -383,6 +383,13 @@ describe('the address guard of probes', () => {
     expect(seen).toEqual(['127.0.0.1'])
   })
 
+  it.each(['tcp', 'http'] as const)('connects to the addresses that are given for a name, by %s', async (scheme) => {
+    const port = await http((_, response) => response.end('ok'))
+    const resolve = async () => Promise.reject(new Error('nobody is to be asked'))
+    const settings = { host: 'shop.example.com', addresses: ['127.0.0.1'], port, scheme }
+    expect(await probe(settings, AMPLE_MS, { resolve })).toMatchObject({ code: 'Passed' })
+  })
+
   it('uses the permitted addresses of a name and tries the next when one refuses', async () => {
     const port = await http((_, response) => response.end('ok'))
     const resolve = async () => ['169.254.169.254', '127.0.0.2', '127.0.0.1']

@@ -106,7 +106,7 @@ export function createProbeClient(deps: ProbeDeps): ProbeClient {
 async function probeTcp(deps: ConnectionDeps, request: ProbeRequest, progress: Progress): Promise<string> {
   const socket = await openConnection(
     deps,
-    { host: request.host, port: request.port, tls: undefined },
+    { host: request.host, ...addressesOf(request), port: request.port, tls: undefined },
     progress.signal,
     (phase) => (progress.phase = phase),
   )

@@ -106,6 +106,7 @@ export function build(io: Io): Command {
         ...(trace !== undefined && { fleet: fleetHops(trace) }),
         ...(published !== undefined && { published }),
         ...(trace !== undefined && fleetFacts(trace)),
+        ...(hasOnlyOwnZones(config) && { ownZones: config.dns.zones.map(zoneName) }),
         ...(request !== undefined && { route: { isServed: request.outcome !== 'none', text: request.text } }),
       })
       const { output } = flags
@@ -196,10 +197,17 @@ function planReader(
 /** `zones`: NAME or NAME=FILE. */
 function isInZone(host: string, zones: readonly string[]): boolean {
   const name = host.toLowerCase().replace(/\.$/, '')
-  return zones.some((text) => {
-    const zone = (text.split('=', 1)[0] ?? '').toLowerCase().replace(/\.$/, '')
-    return name === zone || name.endsWith(`.${zone}`)
-  })
+  return zones.map(zoneName).some((zone) => name === zone || name.endsWith(`.${zone}`))
+}
+
+function zoneName(text: string): string {
+  return (text.split('=', 1)[0] ?? '').toLowerCase().replace(/\.$/, '')
+}
+
+/** Nothing of this configuration answers other names. */
+function hasOnlyOwnZones(config: LoadedConfig['config']): boolean {
+  const { dns, fleet } = config
+  return dns.listen.length > 0 && recordsInUse(config).providers.length === 0 && !fleet.answeredElsewhere
 }
 
 async function readPause({ client }: Cluster, namespace: string, signal: AbortSignal): Promise<boolean> {

@@ -121,12 +121,16 @@ describe('the DNS feed', () => {
     ])
   })
 
-  it('publishes a shared host only where every owner serves, and reports a host that no cluster serves completely', () => {
+  it('publishes a shared host where every owner serves, elsewhere as a last resort, and reports a host that no cluster serves completely', () => {
     const shared = feedBalance(facts({ sharedClusters: () => new Set(['us1']) }))
-    expect(shared.endpoints.map(({ spec }) => spec.ipaddress)).toEqual(['192.0.2.2', '192.0.2.3'])
+    expect(shared.endpoints.map(({ spec }) => [spec.ipaddress, spec.drain ?? false])).toEqual([
+      ['192.0.2.1', true],
+      ['192.0.2.2', false],
+      ['192.0.2.3', false],
+    ])
     const partial = feedBalance(facts({ sharedClusters: () => new Set(['ap1']) }))
     expect(partial.partialHosts).toEqual(['shop.example.com'])
-    expect(partial.endpoints).toHaveLength(3)
+    expect(partial.endpoints.map(({ spec }) => spec.drain)).toEqual([undefined, undefined, undefined])
     expect(feedBalance(facts({ isLedByOther: () => true })).balancers).toEqual([])
     const managed = [{ host: 'shop.example.com', managed: 'q7.apps.example.net' }]
     const second = feedBalance(facts({ isLedByOther: () => true }, { hosts: managed }))

@@ -49,9 +49,12 @@ export function feedBalance(facts: FeedFacts): Feed {
     const isOwn = !facts.isLedByOther(host)
     if (!isOwn && managed === undefined) continue
     const shared = facts.sharedClusters(host)
-    const complete = shared === undefined ? offered : offered.filter(({ cluster }) => shared.has(cluster))
-    if (complete.length === 0 && offered.length > 0) partialHosts.push(host)
-    const leaves = complete.length === 0 ? offered : complete
+    const isPartial = shared !== undefined && !offered.some(({ cluster }) => shared.has(cluster))
+    if (isPartial && offered.length > 0) partialHosts.push(host)
+    // Where not every root serves the host is probed, and answered while it is served nowhere else.
+    const leaves = offered.map((leaf): FeedLeaf =>
+      shared === undefined || isPartial || shared.has(leaf.cluster) ? leaf : { ...leaf, role: 'withdraw' },
+    )
     for (const name of [...(isOwn ? [host] : []), ...(managed === undefined ? [] : [managed])]) {
       const balancer = balancerOf(name, facts)
       balancers.push(balancer)

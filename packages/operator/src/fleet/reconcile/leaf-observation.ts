@@ -17,13 +17,15 @@ export interface ObservationDeps {
   readonly views: MemberViews
   readonly findRemote: FindRemote
   /** Endpoints of the root, by cluster. */
-  readonly endpoints: ReadonlyMap<string, readonly Immutable<DNSLoadBalancerEndpoint>[]>
+  readonly endpoints: EndpointsByCluster
+  /** Those of hosts that another root leads. */
+  readonly ledEndpoints: EndpointsByCluster
 }
 
+type EndpointsByCluster = ReadonlyMap<string, readonly Immutable<DNSLoadBalancerEndpoint>[]>
+
 /** The endpoints of a root by the cluster of their leaf: read once for all leaves. */
-export function endpointsByCluster(
-  endpoints: readonly Immutable<DNSLoadBalancerEndpoint>[],
-): ObservationDeps['endpoints'] {
+export function endpointsByCluster(endpoints: readonly Immutable<DNSLoadBalancerEndpoint>[]): EndpointsByCluster {
   const byCluster = new Map<string, Immutable<DNSLoadBalancerEndpoint>[]>()
   for (const endpoint of endpoints) {
     const cluster = endpoint.metadata.labels?.[LEAF_CLUSTER_LABEL] ?? ''
@@ -38,13 +40,13 @@ export function observeLeaf(
   leaf: Immutable<LeafIngress>,
   kind: RootKind,
   { backends, cluster }: { backends: readonly string[]; cluster: Immutable<Cluster> | undefined },
-  { views, endpoints, findRemote }: ObservationDeps,
+  { views, endpoints, ledEndpoints, findRemote }: ObservationDeps,
 ): LeafObservation {
   const { cluster: name, specHash } = leaf.spec
   const manifests = usableManifests(leaf)
   const remotes = manifests.map((manifest) => findRemote(name, kindOf(manifest), keyOf(manifest)))
   const known = remotes.filter((remote) => remote !== 'unknown')
-  const dns = readDns(endpoints.get(name) ?? [])
+  const dns = readDns(endpoints.get(name) ?? [], ledEndpoints.get(name) ?? [])
   if (known.length < remotes.length || remotes.length === 0)
     return {
       isApplied: undefined,
@@ -100,15 +102,19 @@ function readAdmission(
   return { isAdmitted: false, addresses, message: 'spec.ingress.excludeAddresses leaves no address' }
 }
 
-/** Verdict and presence of the addresses of a leaf, as balance reports them on its endpoints. */
+/**
+ * Verdict and presence of the addresses of a leaf, as balance reports them on its endpoints. `led`: those of a root that leads
+ * a shared host; the health of a leaf that has others is theirs.
+ */
 function readDns(
   endpoints: readonly Immutable<DNSLoadBalancerEndpoint>[],
+  led: readonly Immutable<DNSLoadBalancerEndpoint>[],
 ): Pick<LeafObservation, 'probe' | 'dns' | 'isWithdrawn'> {
-  if (endpoints.length === 0) return { probe: 'unknown', dns: 'absent', isWithdrawn: true }
-  const verdicts = endpoints.map(({ status }) => status?.healthy)
-  const active = endpoints.map(({ status }) => status?.active)
+  const active = [...endpoints, ...led].map(({ status }) => status?.active)
+  const verdicts = (endpoints.length > 0 ? endpoints : led).map(({ status }) => status?.healthy)
+  const isUnknown = verdicts.length === 0 || verdicts.includes(undefined)
   return {
-    probe: verdicts.includes(true) ? 'healthy' : verdicts.includes(undefined) ? 'unknown' : 'unhealthy',
+    probe: verdicts.includes(true) ? 'healthy' : isUnknown ? 'unknown' : 'unhealthy',
     dns: active.includes(true) ? 'present' : active.includes(undefined) ? 'unknown' : 'absent',
     isWithdrawn: endpoints.every(({ spec }) => spec.drain === true),
   }

@@ -17,6 +17,7 @@ import { rootKey } from '../names.ts'
 import type { RootIndexes } from '../roots/root-indexes.ts'
 import { applyPlan } from './root-objects.ts'
 import type { RootKind } from '../roots/root-kind.ts'
+import { ledEndpoints } from './shared-hosts.ts'
 
 export interface RootPassDeps {
   readonly options: FleetOptions
@@ -59,10 +60,11 @@ export async function startPass(
   const clusterByName = new Map(clusters.map((cluster) => [cluster.metadata.name ?? '', cluster]))
   const { endpointsByRoot } = indexes
   const endpoints = endpointsByCluster(endpointsByRoot === undefined ? [] : ctx.by(endpointsByRoot, key))
+  const led = endpointsByCluster(ledEndpoints(claimed.owners, root.metadata, indexes, ctx))
   const leaves = new Map(
     [...stored].map(([name, leaf]): [string, ObservedLeaf] => {
       const about = { backends: services, cluster: clusterByName.get(name) }
-      const seen = observeLeaf(leaf, kind, about, { views, endpoints, findRemote })
+      const seen = observeLeaf(leaf, kind, about, { views, endpoints, ledEndpoints: led, findRemote })
       return [name, { leaf, seen, result: results.get(keyOf(leaf)) }]
     }),
   )

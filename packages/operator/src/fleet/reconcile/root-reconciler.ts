@@ -48,8 +48,8 @@ export interface RootReconcilerDeps extends RootPassDeps {
   readonly dns: AuthoritativeDns | undefined
   /** How long changes of leaves are collected. */
   readonly batchMs: () => number
-  /** What this process lacks to publish hosts: a kind that is not installed or may not be read. */
-  readonly findBlocked: () => Finding | undefined
+  /** What this process lacks to publish hosts: a kind that is not installed or may not be read, a zone. */
+  readonly findBlocked: (hosts: readonly string[]) => Finding | undefined
   readonly isWriting: () => boolean
   readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
 }
@@ -153,7 +153,7 @@ export class RootReconciler {
       isLedByOther: (host) => isLedByOther(ownersOf(host), uid),
     })
     const denied = options.dns ? await this.#feed(feed, root, global, ctx) : undefined
-    const blocked = denied?.finding ?? (options.dns ? this.#deps.findBlocked() : undefined)
+    const blocked = denied?.finding ?? (options.dns ? this.#deps.findBlocked(namesOf(plan.spec)) : undefined)
     if (blocked !== undefined) againAtMs = Math.min(againAtMs, nowMs + BLOCKED_RETRY_MS)
     // Once it was verified, a server that is silent for a moment changes nothing.
     const isAnswered = !options.dns || isHostAnswered(isVerified ? unasked : facts)
@@ -204,6 +204,11 @@ export class RootReconciler {
     const facts = { uid: root.metadata.uid ?? '', hosts, published, wasRight, known: answers, nowMs }
     return this.#answers.check(facts, signal)
   }
+}
+
+/** With a managed host the host itself may be a CNAME to it in a zone of others. */
+function namesOf({ hosts }: Immutable<GlobalIngress>['spec']): string[] {
+  return hosts.map(({ host, managed }) => managed ?? host)
 }
 
 function verifyAfterMs({ spec, status }: Immutable<GlobalIngress>, nowMs: number): number {

@@ -1,9 +1,10 @@
 /** Hosts that several roots of one namespace share: who writes their DNS objects, and where all of them serve. */
 import type { Context } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
+import type { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
 import type { GlobalIngressSpec } from '../../api/global-ingress.ts'
 import type { TtlHistory } from '../decide/published-ttl.ts'
-import { rootKey, type RootRef } from '../names.ts'
+import { balancerName, rootKey, type RootRef } from '../names.ts'
 import type { RootIndexes } from '../roots/root-indexes.ts'
 
 /** Clusters on which every other owner of a host serves; undefined: there is no other owner. */
@@ -62,5 +63,20 @@ export function unsharedHosts(
   return hosts.flatMap(({ host, managed }) => {
     if (managed !== undefined) return [managed]
     return ownersOf(host).every((owner) => owner === uid) ? [host] : []
+  })
+}
+
+/** Endpoints of the hosts that another root leads: by them the leaves of this root are in DNS. */
+export function ledEndpoints(
+  owners: ReadonlyMap<string, readonly string[]>,
+  { namespace, uid = '' }: RootRef,
+  { globalByRoot, endpointsByRoot }: RootIndexes,
+  ctx: Pick<Context, 'by'>,
+): Immutable<DNSLoadBalancerEndpoint>[] {
+  return [...owners].flatMap(([host, [leader]]) => {
+    if (endpointsByRoot === undefined || leader === undefined || leader === uid) return []
+    const key = rootKey({ namespace, uid: leader })
+    const names = new Set(ctx.by(globalByRoot, key).map(({ metadata }) => balancerName(metadata.name ?? '', host)))
+    return ctx.by(endpointsByRoot, key).filter(({ spec }) => names.has(spec.loadbalancer))
   })
 }
