@@ -2,8 +2,11 @@
  * Publish beside fleet and balance: a root is answered with addresses that a probe confirmed, by one publisher, and records of
  * an earlier version are handed over while the name is answered.
  */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createDnsClient, groupRecords } from '@seamark/dns'
 import { type Client, Event, Ingress, kind, Namespace, type Obj } from '@seamark/kube'
 import { needs } from '@seamark/kit'
@@ -13,6 +16,7 @@ import {
   DNSLoadBalancer,
   DNSLoadBalancerEndpoint,
   DnsConfig,
+  type Explanation,
   GlobalIngressPolicy,
   loadConfig,
   type PublishOptions,
@@ -20,6 +24,7 @@ import {
 } from '@seamark/operator'
 import { proberInThisThread } from '@seamark/operator/testing'
 import { describe, expect, it } from 'vitest'
+import { runCommand } from '../records/run-command.ts'
 import { FleetEnvironment, POLL_OPTIONS, root, startEmbedded, startReal } from './test-environment.ts'
 
 const rbac = (name: string, plural: string) =>
@@ -202,6 +207,28 @@ describe.each(SERVERS)('with fleet and balance, on $name', ({ start: startServer
       })
     },
   )
+})
+
+it('explain knows which capabilities the manager of its configuration has: balance publishes before it wrote a status', async () => {
+  await using environment = await FleetEnvironment.start([])
+  const { client } = environment.hub
+  await client.create(DNSLoadBalancer, { metadata: { namespace: 'shop', name: 'app' }, spec: { DNSName: HOST } })
+  await client.create(Ingress, {
+    metadata: { namespace: 'shop', name: 'app' },
+    spec: { ingressClassName: 'nginx', rules: [{ host: HOST }] },
+  })
+  const folder = await mkdtemp(join(tmpdir(), 'seamark-publishers-'))
+  try {
+    const kubeconfig = join(folder, 'kubeconfig')
+    await writeFile(kubeconfig, environment.hub.kubeconfig)
+    const flags = ['--kubeconfig', kubeconfig, '-o', 'json']
+    const alone = await runCommand(['explain', HOST, ...flags])
+    expect((JSON.parse(alone.stdout) as Explanation).firstBroken).toMatchObject({ name: 'address' })
+    const beside = await runCommand(['explain', HOST, '--balance-enabled', ...flags])
+    expect((JSON.parse(beside.stdout) as Explanation).verdict).toMatchObject({ state: 'broken', at: 'health' })
+  } finally {
+    await rm(folder, { recursive: true })
+  }
 })
 
 it('a publish that runs in another process leaves a root to balance', async () => {

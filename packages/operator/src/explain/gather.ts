@@ -46,11 +46,13 @@ export async function gatherFacts(
   const running = await manager?.(signal)
   const managed = { isPublishOn, ...(running !== undefined && { manager: running }) }
   const direct = chosen === undefined ? await findDirectEndpoint(host, cluster, signal) : undefined
+  // Also while it has published nothing yet: then no DNSEndpoint has the host.
+  const balance = chosen === undefined ? await findBalanceFact(host, cluster, signal) : undefined
+  const balanced = balance !== undefined && { balance }
   if (direct !== undefined) {
-    const balance = await findBalanceFact(host, cluster, signal)
     return {
       host,
-      ...(balance !== undefined && { balance }),
+      ...balanced,
       sources: [{ name: `DNSEndpoint ${direct.name}${direct.origin}`, findings: [], isPublishing: true }],
       targets: direct.targets,
       addressFindings: [],
@@ -69,6 +71,7 @@ export async function gatherFacts(
   const shown = targets.length > 0 ? targets : (endpoint?.targets ?? [])
   return {
     host,
+    ...balanced,
     sources: decided.map((item) => ({
       name: `${item.source.kind} ${sourceKey(item.source)}`,
       findings: findingsOf(item),
@@ -149,12 +152,12 @@ async function findForbidden(kind: Kind, { client }: Cluster, signal: AbortSigna
   return undefined
 }
 
-/** The source publishes the host, or would if it had an address. */
 /** Balance publishes it: its record is that of the DNSEndpoint of the load balancer. */
 function isBalanced({ publications }: HostDecision, host: string): boolean {
   return publications.get(claimKey(host))?.by === 'balance'
 }
 
+/** The source publishes the host, or would if it had an address. */
 function isPublishing(item: HostDecision): boolean {
   return item.decision !== undefined && findingsOf(item).length === 0
 }

@@ -87,7 +87,10 @@ export function build(io: Io): Command {
         host,
         {
           cluster,
-          options: publishOptions(config.publish, processGrants(config.grants, config.namespace || DEFAULT_NAMESPACE)),
+          options: publishOptions(config.publish, processGrants(config.grants, config.namespace || DEFAULT_NAMESPACE), {
+            fleet: config.fleet.enabled ? config.fleet : undefined,
+            balance: config.balance.enabled,
+          }),
           isPublishOn: config.publish.enabled,
           ...(hasProviders && { plan }),
           ...(answer !== undefined && { answer }),
