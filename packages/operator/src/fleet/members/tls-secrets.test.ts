@@ -1,4 +1,4 @@
-import { Forbidden, Secret } from '@seamark/kube'
+import { Forbidden, Ingress, Secret } from '@seamark/kube'
 import { memoryCluster } from '@seamark/kube/testing'
 import { expect, it } from 'vitest'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
@@ -65,7 +65,13 @@ function memberWithCopies() {
   member.put(Secret, { metadata: { namespace: 'shop', name: 'foreign' } })
   member.put(Secret, { metadata: { namespace: 'shop', name: 'of-other-hub', labels: { ...labels, [HUB_LABEL]: 'b' } } })
   const { signal } = new AbortController()
-  const ctx = { cluster: 'eu1', client: member.client, log: member.log, signal }
+  const ctx = {
+    cluster: 'eu1',
+    client: member.client,
+    log: member.log,
+    signal,
+    list: member.informers.list.bind(member.informers),
+  }
   const names = () => member.informers.list(Secret).map(({ metadata }) => metadata.name)
   return { member, ctx, names }
 }
@@ -85,6 +91,15 @@ it('a sweep deletes no copy that is named by a leaf which only the server has', 
   const cache = memoryCluster()
   cache.put(LeafIngress, leafOf('a', 'eu1'))
   await new TlsSecrets({ cluster: cache, client: server.client } as never, () => undefined).sweep(ctx, 'hub')
+  expect(names()).toContain('former')
+})
+
+it('a sweep deletes no copy that one of our Ingresses names whose leaf is gone, because its deletion may be held', async () => {
+  const { member, ctx, names } = memberWithCopies()
+  const labels = { [MANAGED_LABEL]: 'true', [HUB_LABEL]: 'hub' }
+  const spec = { tls: [{ secretName: 'former' }] }
+  member.put(Ingress, { metadata: { namespace: 'shop', name: 'held', labels }, spec })
+  await hubWith({}, leafOf('a', 'eu1')).sweep(ctx, 'hub')
   expect(names()).toContain('former')
 })
 

@@ -6,7 +6,7 @@
  * Guarantees: certificates and keys are in no other object, message or log; a Secret of another owner is not changed; a copy
  * is deleted with the last leaf of the member that names it, or by the next sweep when that leaf names another Secret.
  */
-import { type Context, Forbidden, type Kind, type Manager, Secret } from '@seamark/kube'
+import { type Context, Forbidden, Ingress, type Kind, type Manager, Secret } from '@seamark/kube'
 import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
 import { isOurs } from '../decide/sync.ts'
@@ -61,15 +61,26 @@ export class TlsSecrets {
     return names.filter((name) => !used.has(name)).map((name) => ({ kind: Secret, key: `${namespace}/${name}` }))
   }
 
-  /** Deletes copies that no leaf of the member names. `ctx`: of the member. */
+  /**
+   * Deletes copies that neither a leaf of the member names nor one of our objects there: the deletion of an object whose
+   * leaf is gone may be held. `ctx`: of the member.
+   */
   async sweep(
-    ctx: Pick<Context, 'cluster' | 'signal' | 'log'> & { readonly client: Pick<Context['client'], 'list' | 'delete'> },
+    ctx: Pick<Context, 'cluster' | 'signal' | 'log' | 'list'> & {
+      readonly client: Pick<Context['client'], 'list' | 'delete'>
+    },
     hubId: string,
   ): Promise<void> {
     const leaves = this.#leavesIn(undefined).filter(({ spec }) => spec.cluster === ctx.cluster)
-    const cached = new Set(
-      leaves.flatMap((leaf) => secretNames(leaf).map((name) => `${leaf.metadata.namespace}/${name}`)),
-    )
+    const keysOf = (namespace: string | undefined, names: readonly string[]): string[] =>
+      names.map((name) => `${namespace}/${name}`)
+    const cached = new Set([
+      ...leaves.flatMap((leaf) => keysOf(leaf.metadata.namespace, secretNames(leaf))),
+      ...ctx
+        .list(Ingress)
+        .filter((object) => isOurs(object, hubId))
+        .flatMap((object) => keysOf(object.metadata.namespace, tlsSecretsOf([object]))),
+    ])
     for (const namespace of new Set(leaves.map(({ metadata }) => metadata.namespace ?? ''))) {
       const unnamed = (await this.#findCopies(namespace, hubId, ctx)).filter((copy) => !cached.has(keyOf(copy)))
       if (unnamed.length === 0) continue
@@ -122,8 +133,11 @@ function copyOf({ metadata, data = {} }: Immutable<Secret>, hubId: string): Secr
 
 /** Names in `spec.tls` of the Ingresses of a leaf, sorted. */
 function secretNames({ spec }: Immutable<LeafIngress>): string[] {
-  const manifests = spec.manifests as unknown as readonly Immutable<Obj & { spec?: { tls?: unknown } }>[]
-  const names = manifests.flatMap(({ spec: ingress }) =>
+  return tlsSecretsOf(spec.manifests as unknown as readonly Immutable<Obj>[])
+}
+
+function tlsSecretsOf(objects: readonly Immutable<Obj>[]): string[] {
+  const names = (objects as readonly Immutable<Obj & { spec?: { tls?: unknown } }>[]).flatMap(({ spec: ingress }) =>
     Array.isArray(ingress?.tls) ? (ingress.tls as { secretName?: unknown }[]).map(({ secretName }) => secretName) : [],
   )
   return [...new Set(names.filter((name): name is string => typeof name === 'string' && name !== ''))].sort()
