@@ -116,6 +116,7 @@ export {
 } from './providers/conformance.ts'
 export { embeddedProvider } from './providers/embedded.ts'
 export { DnsConfig } from './serve/config.ts'
+export { findZoneFolder } from './serve/data-dir.ts'
 export { type DnsService, type DnsServiceOptions, openDnsService } from './serve/dns-service.ts'
 export type { ZoneStatus } from './serve/stored-zones.ts'
 export { createDnsMetrics } from './serve/dns-metrics.ts'

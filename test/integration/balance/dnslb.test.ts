@@ -249,6 +249,10 @@ describe('dnslb in one cluster', () => {
     const dry = startDnslb([...watches, ...dns, '--once', '--dry-run'])
     expect(await dry.ended).toBe(0)
     expect(dry.log()).toContain('no changes in dryrun mode')
+    expect(dry.log()).not.toContain('zones are in memory only')
+    const bare = startDnslb([...watches, ...dns.slice(0, -store.length), '--once', '--dry-run'])
+    expect(await bare.ended).toBe(0)
+    expect(bare.log()).toContain('set --dns-data-dir')
     const killed = startDnslb([...watches, ...dns])
     const server = { address: '127.0.0.1', port }
     const answer = async () => ask(server, NAME).catch(() => '')

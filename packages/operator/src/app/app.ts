@@ -14,7 +14,7 @@ import { requestedBy } from '../records/sync/sources/dns-endpoint-source.ts'
 import { createKillSwitch } from '../process/kill-switch.ts'
 import { isPauseEvent } from '../process/reports/pause-event.ts'
 import { type DnsService, openDnsService } from '../serve/dns-service.ts'
-import { findCopyFolder } from '../serve/data-dir.ts'
+import { findZoneFolder } from '../serve/data-dir.ts'
 import { gateWrites, WriteRefused } from '../process/write-gate.ts'
 import { massLimits } from '../safety/config.ts'
 import { setUpCapabilities } from './capabilities.ts'
@@ -102,11 +102,11 @@ function withGrants({ grants = [], ...options }: AppOptions): AppOptions {
 /** Of zones in ConfigMaps. */
 async function copyFolderOf({ dns }: AppOptions, log: Logger): Promise<string | undefined> {
   if (dns === undefined || dns.config.dataDir !== '') return undefined
-  const found = await findCopyFolder({ env: dns.env, copyDir: dns.config.copyDir })
+  const found = await findZoneFolder({ env: dns.env, configured: dns.config.copyDir, setting: 'dns.copyDir' })
   if (found.folder === undefined)
     log.warn(
       { why: found.why },
-      'zones have no local copy: after a restart while the API server is away their names are REFUSED until it is back; set dns.copyDir to a folder that outlives the process, in a Pod that of a mounted volume',
+      'zones have no local copy: after a restart while the API server is away their names are REFUSED until it is back; set dns.copyDir to a folder that outlives the process, in a Pod that of a mounted volume; or dns.dataDir, which has the zones in place of the ConfigMaps',
     )
   return found.folder
 }

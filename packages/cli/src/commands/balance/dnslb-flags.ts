@@ -75,7 +75,11 @@ export function addDnslbFlags(command: Command): void {
     .option('--allow-loopback-targets', 'let targets be on this machine; for tests', false)
     .option('--dns-listen <address>', 'HOST:PORT of a DNS server in this process')
     .option('--dns-zones <list>', 'comma list of the zones that it serves')
-    .option('--dns-data-dir <folder>', 'folder of its zones; without one they are in memory only', '')
+    .option(
+      '--dns-data-dir <folder>',
+      'folder of its zones; without one that of a Pod, /var/lib/seamark/dns, where it is writable, else memory',
+      '',
+    )
     .option(
       '--resolver <address>',
       'ADDRESS:PORT of the DNS server for names of targets; else those of the machine',

@@ -18,6 +18,7 @@ import {
   createMetricsRegistry,
   createProviderTypes,
   DnsConfig,
+  findZoneFolder,
   type DnsService,
   Heartbeat,
   loadPlugins,
@@ -249,7 +250,14 @@ async function openDns(
   log: Logger,
 ): Promise<DnsService | undefined> {
   if (dnsListen === undefined || dnsZones === undefined) return undefined
-  const config = DnsConfig.safeParse({ listen: [dnsListen], zones: dnsZones.split(','), dataDir: dnsDataDir })
+  const found = await findZoneFolder({ env: io.env, configured: dnsDataDir, setting: '--dns-data-dir' })
+  if (found.folder === undefined)
+    log.warn(
+      { why: found.why },
+      'zones are in memory only: after a restart their names are REFUSED until every load balancer was decided, for which the API servers are needed; set --dns-data-dir to a folder that outlives the process, in a Pod that of a mounted volume',
+    )
+  const dataDir = found.folder ?? ''
+  const config = DnsConfig.safeParse({ listen: [dnsListen], zones: dnsZones.split(','), dataDir })
   if (!config.success) {
     const [issue] = config.error.issues
     throw new CommandError(
