@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { writeKubeconfig } from '@seamark/apiserver'
+import { isThorough } from '@seamark/kit'
 import { Lag } from '@seamark/kit/lag'
 import { startShippedApiServer } from '@seamark/kit/shipped-apiserver'
 import { type Client, configFromText, connect, CustomResourceDefinition, Namespace } from '@seamark/kube'
@@ -23,7 +24,7 @@ const MEMORY_MIB = 512
 /** Between two requests of the victim. */
 const PAUSE_MS = 10
 /** Requests of the victim without an attack, before and in the same process. */
-const QUIET_REQUESTS = 300
+const QUIET_REQUESTS = isThorough ? 300 : 60
 /** What an attack may add to the longest time without one, besides what the machine adds to each wait of the test. */
 const ADDED_MS = 250
 const TIMEOUT_MS = 60_000
