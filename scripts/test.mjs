@@ -120,6 +120,8 @@ const vitest = spawnSync(
     cwd: root,
     stdio: 'inherit',
     env: {
+      // Several start side by side; only a failure takes this long. Seconds, as envtest reads it.
+      KUBEBUILDER_CONTROLPLANE_START_TIMEOUT: '90',
       ...process.env,
       SEAMARK_TIERS: tiers.join(','),
       SEAMARK_ORDER: String(order),
