@@ -137,6 +137,27 @@ describe('TLS of a host', () => {
     })
   })
 
+  it('with the client validation of another object shares no connections with other hosts of its Gateway', () => {
+    const listener = {
+      name: 'tls',
+      port: 443,
+      protocol: 'HTTPS',
+      hostname: '*.test',
+      tls: { certificateRefs: [{ name: 'cert' }] },
+    }
+    const { https } = run([
+      validating(),
+      gatewayClass,
+      gateway('tenant/gw', listener),
+      httpRoute('tenant/route', 'tenant/gw', ['site.test', 'own.test'], '/login'),
+    ])
+    expect(['site.test', 'own.test', '*.test'].map((host) => https(host)?.group)).toEqual([
+      undefined,
+      'tenant/gw/tls',
+      'tenant/gw/tls',
+    ])
+  })
+
   it('is not terminated for a lower-ranking object where connections are passed on unread', () => {
     const passing = rootProxy('victim/site', 'site.test', {
       virtualhost: { fqdn: 'site.test', tls: { passthrough: true } },

@@ -5,6 +5,7 @@
  */
 import type { ClientValidation, Origin, TcpForwarding, TlsTermination } from '../ir/model.ts'
 import type { TlsConflict } from './draft.ts'
+import { isSameValidation } from '../ir/tls.ts'
 import { describeOrigin, rankOf } from './origin.ts'
 
 export interface TlsClaim {
@@ -52,15 +53,17 @@ export function settleTls(
     conflicts.push(lostTo(host, tcpOrigin, best.origin, 'terminates its TLS connections'))
   const refused = new Set<number>()
   for (const { tls, origin } of required) {
-    if (validating === undefined || isSame(tls.clientValidation, clientValidation)) continue
+    if (validating === undefined || isSameValidation(tls.clientValidation, clientValidation)) continue
     refused.add(rankOf(origin))
     const what = 'asks for client certificates of another authority: routes of this object are not served over TLS'
     conflicts.push(lostTo(host, origin, validating.origin, what))
   }
+  // The same object as before unless the validation comes from another one.
+  const isItsOwn = isSameValidation(best.tls.clientValidation, clientValidation)
   return {
-    // The same object as before unless the validation comes from another one.
-    tls: isSame(best.tls.clientValidation, clientValidation) ? best.tls : withValidation(best.tls, clientValidation),
-    ...(best.group !== undefined && { group: best.group }),
+    tls: isItsOwn ? best.tls : withValidation(best.tls, clientValidation),
+    // Connections for the other hosts of the group were accepted without this validation.
+    ...(isItsOwn && best.group !== undefined && { group: best.group }),
     ...(tcpRank >= rankOf(best.origin) && { isForwarded: true }),
     ...(required.length > 0 && validating !== undefined && { clients: { rank: rankOf(validating.origin), refused } }),
     conflicts,
@@ -69,10 +72,6 @@ export function settleTls(
 
 function lostTo(host: string, loser: Origin, winner: Origin, what: string): TlsConflict {
   return { loser, message: `${loser.at}: host ${host}: ${describeOrigin(winner)} ${what}` }
-}
-
-function isSame(a: ClientValidation | undefined, b: ClientValidation | undefined): boolean {
-  return a === b || (a?.ca === b?.ca && a?.isOptional === b?.isOptional)
 }
 
 function withoutValidation({ clientValidation: _clients, ...tls }: TlsTermination): string {
@@ -84,7 +83,7 @@ const merged = new WeakMap<TlsTermination, TlsTermination>()
 
 function withValidation(tls: TlsTermination, clientValidation: ClientValidation | undefined): TlsTermination {
   const known = merged.get(tls)
-  if (known !== undefined && isSame(known.clientValidation, clientValidation)) return known
+  if (known !== undefined && isSameValidation(known.clientValidation, clientValidation)) return known
   const result = { ...tls, ...(clientValidation !== undefined && { clientValidation }) }
   merged.set(tls, result)
   return result

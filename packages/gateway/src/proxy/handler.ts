@@ -4,6 +4,7 @@ import { matchKey } from '../ir/route-order.ts'
 import { isReservedField } from '../ir/field-names.ts'
 import type { Listener, RateLimit, Route } from '../ir/model.ts'
 import { StepsExceeded } from '../ir/regex.ts'
+import { isSameTermination } from '../ir/tls.ts'
 import {
   answer,
   guarded,
@@ -154,7 +155,8 @@ function findRoute(
 }
 
 function sharesConnections(a: HostTable, b: HostTable | undefined): boolean {
-  return a.host.group !== undefined && a.host.group === b?.host.group
+  const isOneGroup = a.host.group !== undefined && a.host.group === b?.host.group
+  return isOneGroup && isSameTermination(a.host.tls, b.host.tls)
 }
 
 function findExceeded({ rateLimits }: HandlerDeps, { host }: HostTable, route: Route) {
