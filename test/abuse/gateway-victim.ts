@@ -52,6 +52,7 @@ interface Watched {
 
 export interface AttackedGateway {
   readonly client: Client
+  readonly ports: { readonly http: number; readonly https: number }
   /** The status of the answer; 0 if the connection was closed without one. */
   status(ask: Ask): Promise<number>
   metrics(): Promise<string>
@@ -157,6 +158,7 @@ export async function startAttackedGateway(config?: string): Promise<AttackedGat
 
   return {
     client: cluster.client,
+    ports: { http: Number(http), https: Number(https) },
     status,
     metrics: async () => (await fetch(`http://${metrics}/metrics`)).text(),
     async attack(title, victim, attack) {
