@@ -28,7 +28,7 @@ export { DebouncedKeys } from './controller/debounced-keys.ts'
 export { Stop, type StopSignal, untilAborted } from './stop-signal.ts'
 export { createLogger, type Logger, type LogLevel } from './log.ts'
 
-export { ConnectionTable, limitConnections, type ConnectionLimits, type Peer } from './connection-table.ts'
+export { ConnectionTable, limitConnections, networkOf, type ConnectionLimits, type Peer } from './connection-table.ts'
 
 // Clusters
 export { configFromText, loadConfig } from './config/config.ts'

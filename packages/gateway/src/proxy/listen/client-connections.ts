@@ -23,11 +23,32 @@ export const HTTP2_LIMITS = {
 /** The answer to the last request of each connection of HTTP/1. */
 const current = new WeakMap<object, ProxyResponse>()
 
+/** Answers of each connection of HTTP/1 that have not ended: of requests that a client sent before the answer to an earlier one. */
+const unfinished = new WeakMap<object, Set<ProxyResponse>>()
+
 /** A request of HTTP/1. */
-export function followRequest(connections: ConnectionTable, peer: Peer, response: ProxyResponse): void {
+export function followRequest(connections: ConnectionTable, peer: Peer & Duplex, response: ProxyResponse): void {
   connections.begin(peer)
   current.set(peer, response)
-  response.once('close', () => connections.end(peer))
+  const answers = unfinished.get(peer) ?? new Set()
+  if (!unfinished.has(peer)) {
+    unfinished.set(peer, answers)
+    peer.once('close', () => {
+      for (const each of answers) closeQueued(each)
+    })
+  }
+  answers.add(response)
+  response.once('close', () => {
+    answers.delete(response)
+    connections.end(peer)
+  })
+}
+
+/** Node tells only the answer whose turn it is that the connection has closed. */
+function closeQueued(response: ProxyResponse): void {
+  if (response.socket !== null) return
+  response.destroy()
+  response.emit('close')
 }
 
 /** All streams of a connection of HTTP/2. */

@@ -207,19 +207,19 @@ function* serve(
   rules: readonly Route[],
   origin: Origin,
 ): Parts<void> {
-  const { protocol, tls, id } = listener
+  const { protocol, tls, id, gateway } = listener
   if (tls !== undefined) {
-    const group = `${listener.gateway}/${listener.spec.name}`
-    draft.claimTls(host, tls, origin, { group, listener: id })
+    const group = `${gateway}/${listener.spec.name}`
+    draft.claimTls(host, tls, origin, { group, gateway, listener: id })
     // The listener serves every name of its own, also those without a route: with 404.
     if (owners.ownsRest(listener)) {
-      draft.claimTls(listener.host, tls, origin, { group, listener: id })
+      draft.claimTls(listener.host, tls, origin, { group, gateway, listener: id })
       draft.reserveHost(id, listener.host)
     }
   }
   for (const [index, rule] of rules.entries()) {
     if (index % PART === PART - 1) yield
-    draft.addRoute(id, host, withListenerPort(rule, listener))
+    draft.addRoute(id, host, withListenerPort(rule, listener), gateway)
   }
   // Over TLS the server name has selected the listener before there is a request.
   if (protocol === 'http') for (const other of owners.moreSpecificHosts(listener, host)) draft.reserveHost(id, other)
