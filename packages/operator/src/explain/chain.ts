@@ -76,6 +76,8 @@ export interface ExplainFacts {
   readonly ownZones?: readonly string[]
   /** Kinds that may not be read: their objects are unknown, not absent. */
   readonly forbidden?: readonly Finding[]
+  /** DNSEndpoint is not installed: nothing can be published. */
+  readonly missingKind?: Finding
   /** The manager's reports about the source: conditions and Events, which include the decisions of its guards. */
   readonly reported?: readonly Finding[]
   /** Undefined: unknown. */
@@ -234,7 +236,7 @@ function byFinding(name: HopName, findings: readonly Finding[]): Hop | undefined
 
 const PUBLISH_OFF = 'publish is off (publish.enabled: false)'
 
-function sourceHop({ host, sources, plan, forbidden = [], isPublishOn = true, route }: ExplainFacts): Hop {
+function sourceHop({ host, sources, plan, forbidden = [], missingKind, isPublishOn = true, route }: ExplainFacts): Hop {
   const [first] = sources
   if (!isPublishOn && first !== undefined && !first.isPublishing)
     return skipped('source', `${first.name} names the host and gets no record: ${PUBLISH_OFF}`)
@@ -253,6 +255,7 @@ function sourceHop({ host, sources, plan, forbidden = [], isPublishOn = true, ro
         'source',
         `no source names ${host} any more; its records were removed at ${plan.removed.at} by plan ${plan.removed.plan}: ${REASONS[plan.removed.reason]}`,
       )
+    if (missingKind !== undefined) return skipped('source', `no source names ${host}, and there is no DNSEndpoint`)
     const outside = plan !== undefined && plan.zone === '' && plan.providerFault === undefined
     return broken(
       'source',
@@ -360,7 +363,11 @@ function heldHop(name: HopName, { manager, reported = [] }: ExplainFacts, kind: 
 }
 
 function endpointHop(facts: ExplainFacts): Hop {
-  const { endpoint, targets } = facts
+  const { endpoint, targets, missingKind, isPublishOn = true } = facts
+  // Of a gateway without DNS nothing is published.
+  const isWanted = isPublishOn || facts.sources.length === 0
+  if (missingKind !== undefined && isWanted && facts.route === undefined)
+    return broken('endpoint', missingKind.reason, missingKind.message)
   if (targets.length === 0 && endpoint === undefined) return skipped('endpoint', 'nothing to publish')
   const isOther = endpoint === undefined || (targets.length > 0 && !isSameSet(endpoint.targets, targets))
   const held = isOther ? heldHop('endpoint', facts, 'DNSEndpoint') : undefined

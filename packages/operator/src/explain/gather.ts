@@ -59,9 +59,10 @@ export async function gatherFacts(
       ...managed,
     }
   const targets = chosen === undefined ? [] : targetsOf(chosen, host)
-  const [certificate, endpoint] = await Promise.all([
+  const [certificate, endpoint, missingKind] = await Promise.all([
     findCertificate(chosen, cluster, signal),
     findEndpoint(chosen, host, cluster, signal),
+    findMissingKind(cluster, signal),
   ])
   const shown = targets.length > 0 ? targets : (endpoint?.targets ?? [])
   return {
@@ -79,6 +80,7 @@ export async function gatherFacts(
     plan: await plan?.(host, shown, signal),
     answers: await answers?.(host, signal),
     forbidden,
+    ...(missingKind !== undefined && { missingKind }),
     reported: chosen === undefined ? [] : await findReported(chosen, cluster, signal),
     ...managed,
   }
@@ -180,6 +182,21 @@ async function findForbidden(kind: Kind, { client }: Cluster, signal: AbortSigna
         error,
       }
     if (!(error instanceof NotFound)) throw error
+  }
+  return undefined
+}
+
+/** Without it nothing can be published, and no DNSEndpoint of somebody else names the host. */
+async function findMissingKind({ client }: Cluster, signal: AbortSignal): Promise<Finding | undefined> {
+  try {
+    await client.list(DNSEndpoint, { limit: 1, signal })
+  } catch (error) {
+    if (error instanceof NotFound)
+      return warning(
+        'CRDNotInstalled',
+        'DNSEndpoint.externaldns.k8s.io is not installed; create its CRD with: seamark hub init; or install ExternalDNS',
+      )
+    if (!(error instanceof Forbidden)) throw error
   }
   return undefined
 }

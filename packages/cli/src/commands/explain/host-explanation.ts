@@ -4,7 +4,7 @@
  */
 import { isIP } from 'node:net'
 import { createDnsClient, type DnsClient, groupRecords, type ServerAddress } from '@seamark/dns'
-import { type Cluster, ConfigMap, messageOf } from '@seamark/kube'
+import { type Cluster, ConfigMap, messageOf, NotFound } from '@seamark/kube'
 import {
   type AnswerFact,
   checkSources,
@@ -177,7 +177,15 @@ function planReader(
       const { engine } = await openEngine(opened)
       try {
         const { namespace: only } = records.dnsEndpoints
-        const { items } = await client.list(DNSEndpoint, { signal, ...(only !== '' && { namespace: only }) })
+        const listed = await client
+          .list(DNSEndpoint, { signal, ...(only !== '' && { namespace: only }) })
+          .catch((error: unknown) => {
+            if (error instanceof NotFound) return undefined
+            throw error
+          })
+        // Its kind is not installed, which the hop of the DNSEndpoint says.
+        if (listed === undefined) return undefined
+        const { items } = listed
         const endpoints = items.filter(servedBy(records))
         const present = new Set(endpoints.map((object) => sourceOf(object).uid))
         const confirmGone: PlanFactDeps['confirmGone'] = async (owned) =>

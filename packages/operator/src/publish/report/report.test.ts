@@ -54,7 +54,8 @@ describe('the condition Published of a source', () => {
     const own = new HeldRecords((given) => isObserved(given))
     own.note(object, { reason: 'NoMatchingZone', message: 'no zone' })
     expect(own.of(object)).toBeDefined()
-    expect(own.of({ ...object, status: { observedGeneration: 1 } })).toBeUndefined()
+    const observed: DNSEndpoint = { ...object, status: { observedGeneration: 1 } }
+    expect(own.of(observed)).toBeUndefined()
   })
 
   it('stays after a restart until records has read its zones', () => {
