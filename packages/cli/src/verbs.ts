@@ -139,7 +139,7 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'tree',
     summary: 'a global host: root, leaves, addresses and their states',
-    load: async () => import('./commands/fleet/tree.ts'),
+    load: async () => import('./commands/explain/tree.ts'),
   },
   {
     name: 'undo',

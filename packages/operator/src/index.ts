@@ -41,6 +41,7 @@ export {
   storedAnswer,
   traceHost,
   waitingOf,
+  withAnswered,
 } from './fleet/trace.ts'
 export * from './reasons.ts'
 export {
@@ -51,7 +52,9 @@ export {
   type Hop,
   type PlanFact,
 } from './explain/chain.ts'
-export { type ExplainDeps, gatherFacts } from './explain/gather.ts'
+export { type ExplainDeps, gatherFacts, gatherFleetFacts } from './explain/gather.ts'
+export { findHostAnswers, isWithin } from './explain/host-answers.ts'
+export { findManagerLease } from './process/manager-lease.ts'
 export { findRecordReports } from './explain/record-reports.ts'
 export { findPlanFact, type PlanFactDeps } from './explain/plan-fact.ts'
 export { decideSource } from './publish/decide/decide-source.ts'

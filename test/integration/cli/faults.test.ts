@@ -142,6 +142,12 @@ describe.each(Object.entries(CELLS))('seamark %s', (_, cells) => {
       expect(stderr).not.toMatch(STACK)
       return
     }
+    if ('prints' in cell) {
+      const { code, stdout, stderr } = await run(cell.argv)
+      const expected = { code: 2, stdout: expect.stringMatching(cell.prints) as string, stderr: '' }
+      expect({ code, stdout, stderr }).toEqual(expected)
+      return
+    }
     const { code, stderr } = await run(cell.argv)
     expect({ code, stderr }).toEqual({ code: cell.code ?? 1, stderr: expect.stringMatching(cell.says) as string })
     expect(stderr).not.toMatch(STACK)

@@ -18,6 +18,7 @@ import { setUpRecords } from '../records/sync/set-up.ts'
 import { type DnsService, EMBEDDED_PROVIDER } from '../serve/dns-service.ts'
 import { findServersBy, type OwnServers } from '../authority/name-servers.ts'
 import { ownServers } from '../serve/own-servers.ts'
+import { isObserved } from '../publish/report/report.ts'
 import { HeldRecords } from '../safety/held-records.ts'
 import { setUpSafety } from './safety.ts'
 import { type Switches, switchesUntil } from '../process/switches.ts'
@@ -125,7 +126,12 @@ function setUpControl(
   const findNameFault = nameRule(grants)
   const heldRecords =
     records?.config.dnsEndpoints.enabled === true
-      ? new HeldRecords(records.leavesOtherZones === true ? ['NoMatchingZone'] : [])
+      ? new HeldRecords(
+          (object, reason) =>
+            reason === 'NoMatchingZone' &&
+            records.leavesOtherZones === true &&
+            (fleet?.answeredElsewhere === true || isObserved(object)),
+        )
       : undefined
   mgr.cache(DNSEndpoint, { projection: trimEndpoint, keepManagedFieldsOf: FIELD_MANAGER })
   const reporting = (capability: string): Manager => reportingAs(mgr, options.eventSource ?? `seamark-${capability}`)

@@ -26,7 +26,8 @@ export interface ExplainDeps {
   readonly options: PublishOptions
   /** The plan and the records of our own providers for the name; undefined where the name is left to ExternalDNS. */
   readonly plan?: (host: string, targets: readonly string[], signal: AbortSignal) => Promise<PlanFact | undefined>
-  readonly answer?: (host: string, signal: AbortSignal) => Promise<AnswerFact>
+  /** Of the DNS servers of a host. @default none is known */
+  readonly answers?: (host: string, signal: AbortSignal) => Promise<readonly AnswerFact[]>
   /** Whether the manager publishes sources. @default true */
   readonly isPublishOn?: boolean
   /** Whether the manager writes at all. */
@@ -35,7 +36,7 @@ export interface ExplainDeps {
 
 export async function gatherFacts(
   given: string,
-  { cluster, options, plan, answer, manager, isPublishOn = true }: ExplainDeps,
+  { cluster, options, plan, answers, manager, isPublishOn = true }: ExplainDeps,
   signal: AbortSignal,
 ): Promise<ExplainFacts> {
   const host = normalizeHost(given)
@@ -49,24 +50,19 @@ export async function gatherFacts(
   // Also while it has published nothing yet: then no DNSEndpoint has the host.
   const balance = chosen === undefined ? await findBalanceFact(host, cluster, signal) : undefined
   const balanced = balance !== undefined && { balance }
-  if (direct !== undefined) {
+  if (direct !== undefined)
     return {
-      host,
+      ...ofDirectEndpoint(host, direct),
       ...balanced,
-      sources: [{ name: `DNSEndpoint ${direct.name}${direct.origin}`, findings: [], isPublishing: true }],
-      targets: direct.targets,
-      addressFindings: [],
-      certificate: undefined,
-      endpoint: direct,
       plan: await plan?.(direct.dnsName, direct.targets, signal),
-      answer: await answer?.(host, signal),
+      answers: await answers?.(host, signal),
       ...managed,
     }
-  }
   const targets = chosen === undefined ? [] : targetsOf(chosen, host)
-  const [certificate, endpoint] = await Promise.all([
+  const [certificate, endpoint, missingKind] = await Promise.all([
     findCertificate(chosen, cluster, signal),
     findEndpoint(chosen, host, cluster, signal),
+    findMissingKind(cluster, signal),
   ])
   const shown = targets.length > 0 ? targets : (endpoint?.targets ?? [])
   return {
@@ -82,10 +78,48 @@ export async function gatherFacts(
     certificate,
     endpoint,
     plan: await plan?.(host, shown, signal),
-    answer: await answer?.(host, signal),
+    answers: await answers?.(host, signal),
     forbidden,
+    ...(missingKind !== undefined && { missingKind }),
     reported: chosen === undefined ? [] : await findReported(chosen, cluster, signal),
     ...managed,
+  }
+}
+
+/** Of a host of the fleet, whose record is that of its load balancer: `published`. */
+export async function gatherFleetFacts(
+  given: string,
+  published: readonly string[],
+  { cluster, plan, answers, manager, isPublishOn = true }: Omit<ExplainDeps, 'options'>,
+  signal: AbortSignal,
+): Promise<ExplainFacts> {
+  const host = normalizeHost(given)
+  const [direct, balance, running, answered] = await Promise.all([
+    findDirectEndpoint(host, cluster, signal),
+    findBalanceFact(host, cluster, signal),
+    manager?.(signal),
+    answers?.(host, signal),
+  ])
+  return {
+    ...ofDirectEndpoint(host, direct),
+    ...(balance !== undefined && { balance }),
+    published,
+    plan: await plan?.(direct?.dnsName ?? host, direct?.targets ?? published, signal),
+    answers: answered,
+    isPublishOn,
+    ...(running !== undefined && { manager: running }),
+  }
+}
+
+function ofDirectEndpoint(host: string, direct: Awaited<ReturnType<typeof findDirectEndpoint>>) {
+  const name = direct === undefined ? '' : `DNSEndpoint ${direct.name}${direct.origin}`
+  return {
+    host,
+    sources: direct === undefined ? [] : [{ name, findings: [], isPublishing: true }],
+    targets: direct?.targets ?? [],
+    addressFindings: [],
+    certificate: undefined,
+    endpoint: direct,
   }
 }
 
@@ -148,6 +182,21 @@ async function findForbidden(kind: Kind, { client }: Cluster, signal: AbortSigna
         error,
       }
     if (!(error instanceof NotFound)) throw error
+  }
+  return undefined
+}
+
+/** Without it nothing can be published, and no DNSEndpoint of somebody else names the host. */
+async function findMissingKind({ client }: Cluster, signal: AbortSignal): Promise<Finding | undefined> {
+  try {
+    await client.list(DNSEndpoint, { limit: 1, signal })
+  } catch (error) {
+    if (error instanceof NotFound)
+      return warning(
+        'CRDNotInstalled',
+        'DNSEndpoint.externaldns.k8s.io is not installed; create its CRD with: seamark hub init; or install ExternalDNS',
+      )
+    if (!(error instanceof Forbidden)) throw error
   }
   return undefined
 }

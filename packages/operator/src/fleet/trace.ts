@@ -15,7 +15,7 @@ import { type Reason, REASONS } from '../reasons.ts'
 import { claimName } from './decide/host-claim.ts'
 import { LEAF_CLUSTER_LABEL } from './names.ts'
 import { ROOT_UID_LABEL } from '../hosts/root.ts'
-import { type AnswerState, headlineOf, judge, timeOf, type Verdict, type Waiting, waitingText } from '../verdict.ts'
+import { type AnswerState, timeOf, type Waiting, waitingText } from '../verdict.ts'
 import { ROOT_KINDS } from './roots/root-kinds.ts'
 
 interface TracedLeaf {
@@ -31,6 +31,8 @@ interface TracedLeaf {
   readonly addresses: readonly {
     readonly value: string
     readonly state: string
+    /** What balance decided: `published`, `unhealthy`, … */
+    readonly decided: string
     /** Undefined: it is not offered to balance. */
     readonly isPublished: boolean | undefined
   }[]
@@ -88,11 +90,17 @@ export async function traceHost(client: Client, given: string, signal?: AbortSig
           reason: status?.reason ?? 'ApplyPending',
           isStale: status?.stale === true,
           waitsUntil: status?.waitsUntil,
-          addresses: (status?.addresses ?? []).map(({ value }) => ({
-            value,
-            state: stateOf(value, reported.get(value), global.status),
-            isPublished: reported.has(value) ? reported.get(value)?.status?.active === true : undefined,
-          })),
+          addresses: (status?.addresses ?? []).map(({ value }) => {
+            const offered = reported.get(value)
+            const isActive = offered?.status?.active === true
+            const address = {
+              value,
+              decided: decidedState(offered, isActive),
+              isPublished: offered === undefined ? undefined : isActive,
+            }
+            const isSaid = isConditionTrue(global.status?.conditions, 'DNSPublished')
+            return { ...address, state: answeredState(address, global.status?.answered, isSaid) }
+          }),
         }
       })
       .sort((a, b) => (a.cluster < b.cluster ? -1 : 1))
@@ -128,21 +136,17 @@ async function isRootDeleting(client: Client, global: GlobalIngress, signal?: Ab
   return live?.metadata.uid === uid && live.metadata.deletionTimestamp !== undefined
 }
 
-/** What balance decided, and where DNS servers answer something else, that. */
-function stateOf(
-  value: string,
-  endpoint: DNSLoadBalancerEndpoint | undefined,
-  status: GlobalIngress['status'],
+/** What balance decided, and where DNS servers answer something else, that. `isSaid`: the manager says that all is answered. */
+function answeredState(
+  { value, decided, isPublished }: Omit<TracedLeaf['addresses'][number], 'state'>,
+  answered: readonly string[] | undefined,
+  isSaid: boolean,
 ): string {
-  const isActive = endpoint?.status?.active === true
-  const decided = decidedState(endpoint, isActive)
-  const answered = status?.answered
+  const isActive = isPublished === true
   const isRight = answered?.includes(value) === isActive
   // What a name resolves to is not known here.
-  if (answered === undefined || isIP(value) === 0 || isRight) {
-    const isAnswered = isRight || isConditionTrue(status?.conditions, 'DNSPublished')
-    return decided === 'published' && isAnswered ? 'answered' : decided
-  }
+  if (answered === undefined || isIP(value) === 0 || isRight)
+    return decided === 'published' && (isRight || isSaid) ? 'answered' : decided
   return `${decided}, ${isActive ? 'not answered' : 'still answered'}`
 }
 
@@ -171,8 +175,21 @@ export function publishedAddresses({ roots }: HostTrace): string[] | undefined {
   return [...new Set(offered.filter(({ isPublished }) => isPublished === true).map(({ value }) => value))].sort()
 }
 
+/** What DNS servers answer for the host now; instead of what the manager found when it last asked them. */
+export function withAnswered(trace: HostTrace, answered: readonly string[]): HostTrace {
+  const roots = trace.roots.map(({ global, leaves, ...root }) => {
+    const asked = { ...global, status: { ...global.status, answered: [...answered] } } as GlobalIngress
+    const stated = leaves.map((leaf) => ({
+      ...leaf,
+      addresses: leaf.addresses.map((address) => ({ ...address, state: answeredState(address, answered, false) })),
+    }))
+    return { ...root, global: asked, leaves: stated }
+  })
+  return { ...trace, roots }
+}
+
 /** Root → leaves → addresses, with a word of state at each, the clusters without a leaf, and the verdict. */
-export function printTree(trace: HostTrace): string {
+export function printTree(trace: HostTrace, verdict: string): string {
   const { host, owner, roots } = trace
   const lines = [`${host}  ${owner === undefined ? 'unclaimed' : `claimed by ${owner}`}`]
   for (const [index, traced] of roots.entries()) {
@@ -196,7 +213,7 @@ export function printTree(trace: HostTrace): string {
     if (others.length > 0)
       lines.push(`${margin}DNS answers ${others.join(', ')}, which no leaf has; seamark explain ${host} shows why`)
   }
-  return `${[...lines, ...headlineOf(host, judgeTrace(trace))].join('\n')}\n`
+  return `${[...lines, verdict].join('\n')}\n`
 }
 
 function stateOfRoot(root: TracedRoot): string {
@@ -216,13 +233,6 @@ export interface FleetHop {
   readonly state: 'ok' | 'degraded' | 'broken'
   readonly reason?: Reason
   readonly text: string
-}
-
-/** From what is stored: without a question to a DNS server, as the manager last asked them. */
-function judgeTrace(trace: HostTrace): Verdict<FleetHop> {
-  const answer = storedAnswer(trace)
-  const hops = answer === undefined ? fleetHops(trace) : [...fleetHops(trace), answer.hop]
-  return judge(hops, answer?.state, waitingOf(trace))
 }
 
 /** What DNS servers answer, as the conditions of the roots say; undefined: not known. */
