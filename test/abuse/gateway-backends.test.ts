@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { canUnshare, runInNamespace } from '../integration/gateway/network-namespace.ts'
 
-const attacks = ['14 000 requests with 30 kB of header fields to a backend that does not answer']
+const attacks = [
+  '14 000 requests with 30 kB of header fields to a backend that does not answer',
+  'bodies with odd ends to the host of the victim',
+]
 
 describe.skipIf(!canUnshare)('the gateway and its backends', () => {
   let results: Map<string, string | undefined>

@@ -2,46 +2,15 @@
  * Program of gateway-backends.test.ts, in a network namespace: the shipped `seamark gateway` in front of backends, and clients
  * that attack it. Prints a line of JSON for each attack.
  */
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { EndpointSlice, Service } from '@seamark/kube'
-import { HTTPProxy } from '@seamark/kube/contour'
 import { POD_ADDRESSES } from '../integration/gateway/network-namespace.ts'
 import { type AttackedGateway, startAttackedGateway } from './gateway-victim.ts'
 import { startLimited } from './limited-process.ts'
+import { addSite, serve } from './gateway-sites.ts'
+import { SMUGGLING } from './smuggling.ts'
 
 /** How long requests are held after the last one was sent. */
 const HELD_MS = 3_000
-
-/** A Service of a namespace with one backend. */
-async function serve(
-  { client }: AttackedGateway,
-  [namespace, name]: readonly [string, string],
-  address: string | undefined,
-  listener: RequestListener,
-): Promise<void> {
-  const server = createServer({ maxHeaderSize: 65_536 }, listener)
-  await new Promise<void>((resolve) => server.listen(0, address, resolve))
-  server.unref()
-  const { port } = server.address() as AddressInfo
-  await client.create(Service, {
-    metadata: { namespace, name },
-    spec: { ports: [{ name: 'http', port: 80, protocol: 'TCP' }] },
-  })
-  await client.create(EndpointSlice, {
-    metadata: { namespace, name, labels: { 'kubernetes.io/service-name': name } },
-    addressType: 'IPv4',
-    endpoints: [{ addresses: [address ?? ''], conditions: { ready: true } }],
-    ports: [{ name: 'http', port, protocol: 'TCP' }],
-  })
-}
-
-async function addSite({ client }: AttackedGateway, namespace: string, route: object = {}): Promise<void> {
-  const routes = [{ services: [{ name: 'web', port: 80 }], ...route }]
-  const spec = { virtualhost: { fqdn: `${namespace}.test` }, routes }
-  await client.create(HTTPProxy, { metadata: { namespace, name: 'site' }, spec })
-}
 
 const attacks: Record<string, (gateway: AttackedGateway) => Promise<void>> = {
   '14 000 requests with 30 kB of header fields to a backend that does not answer': async (gateway) => {
@@ -60,7 +29,7 @@ const attacks: Record<string, (gateway: AttackedGateway) => Promise<void>> = {
   },
 }
 
-for (const [name, attack] of Object.entries(attacks)) {
+for (const [name, attack] of Object.entries({ ...attacks, ...SMUGGLING })) {
   const gateway = await startAttackedGateway()
   let error: string | undefined
   try {

@@ -59,7 +59,7 @@ async function withLoadBalancers(
 ): Promise<TenantRules> {
   if (rules.adoptedByLoadBalancers === undefined || cluster === undefined) return rules
   const { items } = await cluster.client.list(DNSLoadBalancer, { signal })
-  return { ...rules, nameOfLoadBalancer: nameAmong(items) }
+  return { ...rules, nameOfLoadBalancer: nameAmong(items, rules.findNameFault) }
 }
 
 type Manifest = Parameters<typeof sourceOf>[0]

@@ -76,9 +76,12 @@ export function onContinue(
   }
 }
 
-/** Answers octets that are no request, or no body of the current one; once its answer has begun, the connection is closed. */
+/** Answers octets that are no request, or no body of the current one; once that one has an answer, the connection is closed. */
 export function onClientError(error: Error, socket: Duplex): void {
   const answering = current.get(socket)
-  if (answering?.headersSent === true && !answering.writableFinished) socket.destroy()
-  else refuse(socket, statusOfFault(error))
+  if (answering?.headersSent !== true) return refuse(socket, statusOfFault(error))
+  if (!answering.writableFinished) return void socket.destroy()
+  // A second answer to one request would be taken for the one to the next request.
+  if (answering.req.complete) refuse(socket, statusOfFault(error))
+  else socket.end(() => socket.destroy())
 }

@@ -10,7 +10,7 @@ export const CLUSTER_LIMITS = {
   maxConnections: 1_024,
   maxPendingRequests: 1_024,
   maxRequests: 1_024,
-  maxHeaderBytes: 16 * 1_048_576,
+  maxHeaderBytes: 8 * 1_048_576,
 } as const
 
 /** What the client of a request beyond the limits is told, as by Envoy. */

@@ -22,6 +22,7 @@ import { buildRule, type BuiltRule, type RuleInput } from './http-route-rule.ts'
 import type { HostOwners } from './host-owners.ts'
 import {
   attach,
+  countHosts,
   detachedIntents,
   servedParents,
   serveOwned,
@@ -92,8 +93,7 @@ function* attachRoute(input: Input, route: RouteObject): Parts<AttachedRoute> {
   const unsupported = patterns ?? built.map((each) => each.unsupported).find((fault) => fault !== undefined)
   const unresolved = built.map((each) => each.unresolved).find((fault) => fault !== undefined)
   const rules = unsupported === undefined ? built.flatMap((each) => each.routes) : []
-  const given = object.spec?.hostnames?.length ?? 0
-  const hosts = ours.reduce((sum, each) => sum + each.gateway.listeners.length * Math.max(1, given), 0)
+  const hosts = rules.length === 0 ? 0 : countHosts(objects, route, ours)
   const fault = unsupported ?? allowance.takeRoutes(namespace, hosts * rules.length)
   const attachments: Attachment[] = []
   for (const each of ours) {
