@@ -83,7 +83,7 @@ function records(call: string): Cells {
   return {
     kind: 'it reads ConfigMaps and zones',
     namespace: 'a namespace without guard state is that of a manager which has not run yet',
-    right: ends(`${call} --config CONFIG --kubeconfig NOBODY`, /403 Forbidden.*; grant it in a .*"configmaps".*"get"/),
+    right: ends(`${call} --config CONFIG --kubeconfig NOBODY`, noRight('get', 'configmaps')),
     server: ends(`${call} --config CONFIG --kubeconfig DOWN`, DOWN),
     file: ends(`${call} --config GONE`, NO_FILE),
     algorithm: ends(`${call} --config ALGORITHM --kubeconfig ADMIN`, ALGORITHM, 5),
