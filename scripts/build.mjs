@@ -1,13 +1,12 @@
 /**
  * Bundles the CLI with everything it needs into dist/: it runs from there without node_modules, on a read-only file system.
  * Chunks are split so that a command loads only what it uses. The entry file is replaced last and atomically, and chunks
- * of an earlier bundle stay for a while, so that a command that is just starting is never torn apart.
+ * of an earlier bundle stay for a day: a command that runs loads some of them late.
  */
-import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { build } from 'esbuild'
-
-const STALE_CHUNK_MS = 10 * 60_000
+import { retireChunks } from './retire-chunks.mjs'
 
 const root = join(import.meta.dirname, '..')
 const outdir = join(root, 'dist')
@@ -88,7 +87,4 @@ for (const file of outputFiles.toSorted((a, b) => Number(a.path === entry) - Num
   renameSync(draft, file.path)
 }
 
-for (const name of existsSync(chunks) ? readdirSync(chunks) : []) {
-  const file = join(chunks, name)
-  if (!current.has(name) && Date.now() - statSync(file).mtimeMs > STALE_CHUNK_MS) rmSync(file, { force: true })
-}
+retireChunks(chunks, current, Date.now())

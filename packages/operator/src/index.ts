@@ -55,7 +55,7 @@ export {
 export { type ExplainDeps, gatherFacts, gatherFleetFacts } from './explain/gather.ts'
 export { findHostAnswers, isWithin } from './explain/host-answers.ts'
 export { findManagerLease } from './process/manager-lease.ts'
-export { findRecordReports } from './explain/record-reports.ts'
+export { findRecordReports, holdReported } from './explain/record-reports.ts'
 export { findPlanFact, type PlanFactDeps } from './explain/plan-fact.ts'
 export { decideSource } from './publish/decide/decide-source.ts'
 export { dryRun, type DryRunReport, summarize } from './publish/report/dry-run.ts'

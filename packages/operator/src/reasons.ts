@@ -55,7 +55,8 @@ export const REASONS = {
   SecretClaimed: 'another Certificate writes the same Secret',
   SecretNameInvalid: 'the name of the Secret is not a valid object name',
   SecretNotLocal: 'the Secret belongs to another namespace',
-  ServiceNotFound: 'the configured load balancer Service does not exist',
+  ServiceNotFound:
+    'the load balancer Service does not exist, or publish.services names none for the class of the source',
   SourceNotFound: 'no source names the host',
   TLSPassthrough: 'TLS is passed through',
   TargetInvalid: 'an address of the load balancer is not a valid IP address or host name',

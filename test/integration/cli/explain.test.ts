@@ -291,6 +291,13 @@ records:
       return found.startsWith('plan ') ? found : undefined
     })
     expect(reported).toMatch(/^plan (CredentialsInvalid|TransferRefused)$/)
+    // So does plan, with credentials that are right.
+    const config = join(folder, 'refused.yaml')
+    await writeFile(config, configText())
+    const argv = ['--config', config, '--kubeconfig', join(folder, 'kubeconfig'), '-n', 'manager']
+    const { stdout } = await runCommand(['plan', ...argv], env)
+    expect(stdout).toMatch(/0 changes, 1 held/)
+    expect(stdout).toMatch(/the manager reported: refused\.example\.com\. A: /)
   })
 
   it('plan: no provider serves the zone', async () => {

@@ -83,7 +83,7 @@ function records(call: string): Cells {
   return {
     kind: 'it reads ConfigMaps and zones',
     namespace: 'a namespace without guard state is that of a manager which has not run yet',
-    right: ends(`${call} --config CONFIG --kubeconfig NOBODY`, /403 Forbidden.*; grant it in a .*"configmaps".*"get"/),
+    right: ends(`${call} --config CONFIG --kubeconfig NOBODY`, noRight('get', 'configmaps')),
     server: ends(`${call} --config CONFIG --kubeconfig DOWN`, DOWN),
     file: ends(`${call} --config GONE`, NO_FILE),
     algorithm: ends(`${call} --config ALGORITHM --kubeconfig ADMIN`, ALGORITHM, 5),
@@ -136,7 +136,7 @@ export const CELLS: Readonly<Record<string, Cells>> = {
     alias: ends('config view --config BOMB', BOMB, 5),
   },
   'contour-plus': {
-    kind: goesOn(`${CONTOUR_PLUS} --kubeconfig KINDLESS`, /httpproxies.*404/),
+    kind: goesOn(`${CONTOUR_PLUS} --kubeconfig KINDLESS`, /httpproxies.projectcontour.io.*not installed/),
     namespace: goesOn(`${CONTOUR_PLUS} --kubeconfig ADMIN`, /namespaces .*gone.* not found/),
     right: goesOn(`${CONTOUR_PLUS} --kubeconfig NOBODY`, /403 Forbidden/),
     server: goesOn(`${CONTOUR_PLUS} --kubeconfig DOWN`, REFUSED),
@@ -186,7 +186,7 @@ export const CELLS: Readonly<Record<string, Cells>> = {
   },
   export: records('export'),
   gateway: {
-    kind: goesOn(`${GATEWAY} --kubeconfig KINDLESS`, /httpproxies.*404/),
+    kind: goesOn(`${GATEWAY} --kubeconfig KINDLESS`, /httpproxies.projectcontour.io.*not installed/),
     namespace: goesOn(`${GATEWAY} --kubeconfig ADMIN`, /namespaces .*gone.* not found/),
     right: goesOn(`${GATEWAY} --kubeconfig NOBODY`, /403 Forbidden/),
     server: goesOn(`${GATEWAY} --kubeconfig DOWN`, REFUSED),
@@ -234,7 +234,7 @@ export const CELLS: Readonly<Record<string, Cells>> = {
   },
   release: records('release'),
   run: {
-    kind: goesOn(`${RUN} --kubeconfig KINDLESS`, /httpproxies.*404/),
+    kind: goesOn(`${RUN} --kubeconfig KINDLESS`, /httpproxies.projectcontour.io.*not installed/),
     namespace: goesOn(`${RUN} --kubeconfig ADMIN`, /namespaces .*gone.* not found/),
     right: goesOn(`${RUN} --kubeconfig NOBODY`, /403 Forbidden/),
     server: goesOn(`${RUN} --kubeconfig DOWN`, REFUSED),

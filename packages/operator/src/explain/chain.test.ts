@@ -390,6 +390,7 @@ describe('explain', () => {
       'zone z: create A 192.0.2.1: not written; no manager holds Lease seamark/leader since 2029-01-01T00:00:00Z',
     )
     expect(JSON.stringify(hops)).not.toContain('NotYetPropagated')
+    expect(firstBroken({ plan, answers, manager: running('expired') })).toBe('plan NoManager')
     expect(firstBroken({ plan, answers, manager: running('held') })).toBe('plan ChangePending')
   })
 

@@ -82,7 +82,7 @@ async function askOne(
   const answered = asked.flatMap((each) => ('answers' in each ? [each.answers] : []))[0]
   if (answered !== undefined) {
     const own = answered.filter((record) => sameName(record.name, host))
-    return { server: name, targets: [...new Set(addressValues(own))] }
+    return { server: name, targets: [...new Set(addressValues(own))].sort() }
   }
   const why = asked.flatMap((each) => ('why' in each ? [each.why] : []))[0]
   return { server: name, targets: [], fault: why ?? 'it has no known address' }

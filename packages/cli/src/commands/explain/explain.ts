@@ -7,7 +7,7 @@ import { Command } from 'commander'
 import { EXIT, type Io } from '../../command.ts'
 import { addKubeFlags, DEFAULT_NAMESPACE, type KubeFlags, openCluster } from '../../flags/kube-flags.ts'
 import { addOutputFlag, printValue } from '../../output-form.ts'
-import { explainHost, parseDnsServer } from './host-explanation.ts'
+import { explainHost, parseDnsServer, readHost } from './host-explanation.ts'
 import { parseQuestion, printTrace, traceInCluster } from './request-hop.ts'
 import { addSettingFlags, configPath, readConfig } from '../../flags/setting-flags.ts'
 
@@ -35,7 +35,7 @@ export function build(io: Io): Command {
   addSettingFlags(command, { isListed: false })
   return command.action(async (argument: string, flags: Flags & Record<string, unknown>) => {
     const question = parseQuestion(argument, flags.request.toUpperCase(), flags.header)
-    const host = question === undefined ? argument : hostOf(question)
+    const host = question === undefined ? readHost(argument) : hostOf(question)
     if (flags.server !== undefined) parseDnsServer(flags.server)
     const { config } = await readConfig(io, flags)
     const cluster = await openCluster(io, flags)

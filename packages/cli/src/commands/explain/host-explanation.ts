@@ -7,6 +7,7 @@ import { createDnsClient, type DnsClient, groupRecords, type ServerAddress } fro
 import { type Cluster, ConfigMap, messageOf, NotFound } from '@seamark/kube'
 import {
   type AnswerFact,
+  canonicalName,
   checkSources,
   CONFIGURATION_OBJECT,
   createKillSwitch,
@@ -23,6 +24,7 @@ import {
   gatherFacts,
   gatherFleetFacts,
   type HostTrace,
+  isInvalid,
   isPausedBy,
   isWithin,
   massLimits,
@@ -46,6 +48,14 @@ import {
 } from '@seamark/operator'
 import { CommandError, EXIT, type Io } from '../../command.ts'
 import { DEFAULT_NAMESPACE } from '../../flags/kube-flags.ts'
+
+/** As given on the command line: in any case, also with a trailing dot or in another script. Throws CommandError. */
+export function readHost(text: string): string {
+  const name = canonicalName(text)
+  if (isInvalid(name))
+    throw new CommandError(`'${text}' is no host such as shop.example.com: ${name.invalid}`, EXIT.usage)
+  return name.replace(/\.$/, '')
+}
 
 export interface HostQuestion {
   readonly host: string

@@ -5,7 +5,7 @@ import { CommandError, EXIT, type Io } from '../../command.ts'
 import { addKubeFlags, DEFAULT_NAMESPACE, type KubeFlags, openCluster } from '../../flags/kube-flags.ts'
 import { addSettingFlags, configPath, readConfig } from '../../flags/setting-flags.ts'
 import { addOutputFlag, printValue } from '../../output-form.ts'
-import { explainHost, parseDnsServer } from './host-explanation.ts'
+import { explainHost, parseDnsServer, readHost } from './host-explanation.ts'
 
 interface Flags extends KubeFlags {
   config?: string
@@ -24,8 +24,9 @@ export function build(io: Io): Command {
     )
   addOutputFlag(command, ['text', 'json', 'yaml'], 'text')
   addSettingFlags(command, { isListed: false })
-  return command.argument('<host>').action(async (host: string, flags: Flags & Record<string, unknown>) => {
+  return command.argument('<host>').action(async (argument: string, flags: Flags & Record<string, unknown>) => {
     const { server, output } = flags
+    const host = readHost(argument)
     if (server !== undefined) parseDnsServer(server)
     const { config } = await readConfig(io, flags)
     const cluster = await openCluster(io, flags)
