@@ -6,6 +6,7 @@ export const REASONS = {
   // publish and wildcard: what became of a source object
   AnnotationInvalid: 'an annotation has a value that DNS or cert-manager would refuse',
   AnnotationNotPropagated: 'an annotation must not be copied to a Secret',
+  AnswerChanged: 'the DNS servers answer other values than before',
   AnswerDiffers: 'a DNS server answers other values than the desired ones',
   AnswerUnknown: 'no DNS server of the host could be asked, so that it is not known what clients get',
   ApplyRejected: 'the API server refused an object',

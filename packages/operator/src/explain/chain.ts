@@ -72,6 +72,8 @@ export interface ExplainFacts {
   readonly plan: PlanFact | undefined
   /** One of each DNS server of the host; empty or undefined: none could be asked, so that it is not known what clients get. */
   readonly answers: readonly AnswerFact[] | undefined
+  /** Why no server was asked although one may be known: by a running manager, whose stored answers count. */
+  readonly unasked?: string
   /** Zones of the manager's own DNS server, where it has no other provider. @default none */
   readonly ownZones?: readonly string[]
   /** Kinds that may not be read: their objects are unknown, not absent. */
@@ -219,8 +221,9 @@ function answerState(facts: ExplainFacts, hops: readonly Hop[]): AnswerState {
 }
 
 /** That all is right counts only as long as somebody would have noticed a change. */
-function validStoredAnswer({ storedAnswer, manager }: ExplainFacts): ExplainFacts['storedAnswer'] {
-  return storedAnswer?.state === 'right' && manager?.lease?.state !== 'held' ? undefined : storedAnswer
+function validStoredAnswer({ storedAnswer, manager, unasked }: ExplainFacts): ExplainFacts['storedAnswer'] {
+  const isWatched = unasked !== undefined || manager?.lease?.state === 'held'
+  return storedAnswer?.state === 'right' && !isWatched ? undefined : storedAnswer
 }
 
 const ok = (name: HopName, text: string): Hop => ({ name, state: 'ok', text })
@@ -236,8 +239,19 @@ function byFinding(name: HopName, findings: readonly Finding[]): Hop | undefined
 
 const PUBLISH_OFF = 'publish is off (publish.enabled: false)'
 
-function sourceHop({ host, sources, plan, forbidden = [], missingKind, isPublishOn = true, route }: ExplainFacts): Hop {
+function sourceHop({
+  host,
+  sources,
+  plan,
+  balance,
+  forbidden = [],
+  missingKind,
+  isPublishOn = true,
+  route,
+}: ExplainFacts): Hop {
   const [first] = sources
+  // Before its first endpoint is healthy there is no DNSEndpoint.
+  if (first === undefined && balance !== undefined) return ok('source', `DNSLoadBalancer ${balance.name}`)
   if (!isPublishOn && first !== undefined && !first.isPublishing)
     return skipped('source', `${first.name} names the host and gets no record: ${PUBLISH_OFF}`)
   // The gateway may serve the host all the same.
@@ -508,10 +522,11 @@ function missingAnswerHop(facts: ExplainFacts): Hop {
   if (answers.length > 0) return broken('answer', 'NoAnswer', faultText(answers))
   const stored = validStoredAnswer(facts)
   if (stored !== undefined) {
-    if (stored.state !== 'right') return stored.hop
+    if (stored.state !== 'right' || facts.unasked !== undefined) return stored.hop
     const renewed = `Lease ${manager?.lease?.key}, renewed at ${manager?.lease?.renewedAt}`
     return { ...stored.hop, text: `${stored.hop.text}: asked by the manager within the last 5 min (${renewed})` }
   }
+  if (facts.unasked !== undefined) return skipped('answer', facts.unasked)
   const idle = idleText(facts)
   const last = storedAnswer === undefined || idle === undefined ? '' : `; ${idle}, so that what it found is out of date`
   const text = `no DNS server of the zone is known here; name one with --server, or the configuration of the manager with --config${last}`

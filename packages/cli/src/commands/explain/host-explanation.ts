@@ -4,47 +4,33 @@
  */
 import { isIP } from 'node:net'
 import { createDnsClient, type DnsClient, groupRecords, type ServerAddress } from '@seamark/dns'
-import { type Cluster, ConfigMap, messageOf, NotFound } from '@seamark/kube'
+import { type Cluster, ConfigMap, messageOf } from '@seamark/kube'
 import {
   type AnswerFact,
   canonicalName,
-  checkSources,
   CONFIGURATION_OBJECT,
-  createKillSwitch,
-  DNSEndpoint,
   explain,
   type ExplainFacts,
   type ExplainDeps,
   type Explanation,
   findHostAnswers,
   findManagerLease,
-  findPlanFact,
-  findRecordReports,
-  fleetHops,
+  fleetFacts,
   gatherFacts,
   gatherFleetFacts,
   type HostTrace,
   isInvalid,
   isPausedBy,
   isWithin,
-  massLimits,
   type LoadedConfig,
-  openEngine,
-  openRecordsStores,
-  type PlanFactDeps,
+  PlanReader,
   processGrants,
-  ProviderError,
   publishedAddresses,
   publishOptions,
   recordsInUse,
   RecordsError,
-  servedBy,
-  sourceOf,
-  storedAnswer,
-  storedZonesProvider,
-  tenantRules,
-  waitingOf,
   withAnswered,
+  zoneName,
 } from '@seamark/operator'
 import { CommandError, EXIT, type Io } from '../../command.ts'
 import { DEFAULT_NAMESPACE } from '../../flags/kube-flags.ts'
@@ -125,7 +111,6 @@ export async function explainHost(io: Io, question: HostQuestion): Promise<HostE
           )
         : {
             ...(await gatherFleetFacts(host, publishedAddresses(trace) ?? [], deps, io.signal)),
-            fleet: fleetHops(trace),
             ...fleetFacts(trace),
           }
     const explanation = explain({
@@ -155,79 +140,32 @@ function shownTrace(trace: HostTrace, { answers = [], published = [], isAnswerPa
   return withAnswered(trace, isPart ? published : values)
 }
 
-/** The manager's own view of a name: the same providers, guard state and switches, and no write. */
+/** The manager's own view of a name. */
 function planReader(
   io: Io,
-  cluster: Cluster,
+  { client }: Cluster,
   config: LoadedConfig['config'],
   namespace: string,
 ): NonNullable<ExplainDeps['plan']> {
-  const { mode, pause, dns } = config
-  const records = recordsInUse(config)
+  const reader = new PlanReader({
+    client,
+    namespace,
+    records: recordsInUse(config),
+    dns: config.dns,
+    mode: config.mode,
+    isPaused: async (signal) => config.pause || readPause({ client }, namespace, signal),
+    safety: config.safety,
+    grants: processGrants(config.grants, namespace),
+    env: io.env,
+  })
   return async (host, targets, signal) => {
-    const { client } = cluster
-    // Without providers, names outside of the zones of the DNS server are left to ExternalDNS.
-    if (records.providers.length === 0 && !isWithin(host, dns.zones)) return undefined
-    const isPaused = pause || (await readPause(cluster, namespace, signal))
-    const killSwitch = createKillSwitch(...(isPaused ? ['paused'] : []))
-    const stores = openRecordsStores(client, namespace, records.stateFolder)
     try {
-      const limits = massLimits(config.safety)
-      const providers = dns.listen.length === 0 ? [] : [storedZonesProvider({ config: dns, client, namespace })]
-      const opened = {
-        config: records,
-        mode,
-        env: io.env,
-        client,
-        killSwitch,
-        providers,
-        massLimits: limits,
-        ...stores,
-      }
-      const { engine } = await openEngine(opened)
-      try {
-        const { namespace: only } = records.dnsEndpoints
-        const listed = await client
-          .list(DNSEndpoint, { signal, ...(only !== '' && { namespace: only }) })
-          .catch((error: unknown) => {
-            if (error instanceof NotFound) return undefined
-            throw error
-          })
-        // Its kind is not installed, which the hop of the DNSEndpoint says.
-        if (listed === undefined) return undefined
-        const { items } = listed
-        const endpoints = items.filter(servedBy(records))
-        const present = new Set(endpoints.map((object) => sourceOf(object).uid))
-        const confirmGone: PlanFactDeps['confirmGone'] = async (owned) =>
-          checkSources(
-            client,
-            { owned, present, isServed: servedBy(records), now: Date.now(), massLimits: limits },
-            signal,
-          )
-        const rules = tenantRules(records, processGrants(config.grants, namespace), namespace)
-        const deps: PlanFactDeps = {
-          engine,
-          endpoints,
-          defaultTtl: records.defaultTtl,
-          rules,
-          plans: stores.plans,
-          reports: async (requesting, name) => findRecordReports(requesting, name, client, signal),
-        }
-        return await findPlanFact(host, targets, endpoints.length === 0 ? deps : { ...deps, confirmGone }, signal)
-      } finally {
-        await engine.close()
-      }
+      return await reader.ofName(host, targets, signal)
     } catch (error) {
       if (error instanceof RecordsError) throw new CommandError(error.message, EXIT.usage)
-      if (!(error instanceof ProviderError)) throw error
-      const providerFault = { reason: error.code, message: error.message }
-      return { zone: '', pending: [], refused: [], records: [], providerFault }
+      throw error
     }
   }
-}
-
-function zoneName(text: string): string {
-  return (text.split('=', 1)[0] ?? '').toLowerCase().replace(/\.$/, '')
 }
 
 /** Nothing of this configuration answers other names. */
@@ -236,7 +174,11 @@ function hasOnlyOwnZones(config: LoadedConfig['config']): boolean {
   return dns.listen.length > 0 && recordsInUse(config).providers.length === 0 && !fleet.answeredElsewhere
 }
 
-async function readPause({ client }: Cluster, namespace: string, signal: AbortSignal): Promise<boolean> {
+async function readPause(
+  { client }: Pick<Cluster, 'client'>,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   const switches = await client.find(ConfigMap, `${namespace}/${CONFIGURATION_OBJECT}`, { signal })
   return isPausedBy(switches?.metadata.annotations)
 }
@@ -263,16 +205,5 @@ async function ask(client: DnsClient, server: string, name: string, signal: Abor
     return { server, targets: [...new Set(targets)] }
   } catch (error) {
     return { server, targets: [], fault: messageOf(error) }
-  }
-}
-
-/** What the manager stored about a host of the fleet, beside its hops. */
-function fleetFacts(trace: HostTrace): Pick<ExplainFacts, 'storedAnswer' | 'waiting' | 'isAnswerPartial'> {
-  const stored = storedAnswer(trace)
-  const waiting = waitingOf(trace)
-  return {
-    ...(stored !== undefined && { storedAnswer: stored }),
-    ...(waiting !== undefined && { waiting }),
-    isAnswerPartial: trace.roots.some(({ global }) => ['weighted', 'geo'].includes(global.spec.strategy)),
   }
 }
