@@ -1,6 +1,7 @@
 /** The `balance` section of the manager's configuration: the only declaration of its settings and their defaults. */
 import { LIVE } from '../live-setting.ts'
 import { z } from 'zod'
+import { duration } from '../duration.ts'
 import type { BalanceDefaults } from './load-balancer.ts'
 
 const ENDPOINT_SOURCES = ['Service', 'Ingress', 'Gateway'] as const
@@ -27,6 +28,11 @@ export const BalanceConfig = z.strictObject({
     .default('ServeLast')
     .describe('what is published while no endpoint is healthy, where the load balancer says nothing')
     .meta(LIVE),
+  ejection: duration
+    .default('30s')
+    .describe(
+      'least time an endpoint that failed its health check stays out; twice as long the next time, and so on, up to ten times',
+    ),
   trustedNamespaces: z
     .array(z.string())
     .default([])
