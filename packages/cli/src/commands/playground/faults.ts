@@ -80,23 +80,19 @@ export class Faults {
 
   /** Until the breaker holds the deletions. */
   async badRelease(): Promise<{ readonly text: string; readonly code: string; readonly host: string }> {
-    const { client, held, names } = this.#world
+    const { hub, held, names } = this.#world
     const before = held.length
-    const { gone, total, hosts } = await deleteMostSources(client)
+    const { gone, total, hosts } = await deleteMostSources(hub)
     if (hosts.length === 0)
       throw new CommandError('the sources are gone already; seamark playground reset brings them back')
-    const lost = new Set(hosts.map((host) => `${host}.`))
-    const find = () => held.slice(before).find(({ name }) => lost.has(name))
-    const notice = await poll(find, {
-      clock: systemClock,
-      intervalMs: POLL_MS,
-      timeoutMs: HELD_WITHIN_MS,
-      signal: this.#signal,
-    })
+    const isHeld = (host: string) => held.slice(before).find(({ name }) => name === `${host}.`)
+    const findLast = () => (hosts.every(isHeld) ? isHeld(hosts.at(-1) ?? '') : undefined)
+    const limits = { clock: systemClock, intervalMs: POLL_MS, timeoutMs: HELD_WITHIN_MS, signal: this.#signal }
+    const notice = await poll(findLast, limits)
     const [host = ''] = hosts
     if (notice === undefined)
       throw new CommandError(
-        `${gone} of ${total} sources were deleted, and nothing was held in ${HELD_WITHIN_MS / 1000} s`,
+        `${gone} of ${total} sources were deleted, and not all was held in ${HELD_WITHIN_MS / 1000} s`,
       )
     const answer = (await names.ask(host)).join(', ')
     return {

@@ -89,7 +89,11 @@ async function loseSources(parts: Tour): Promise<void> {
     printer.line(`seamark approve ${id}: ${first.replace(`${id}: `, '')}`)
   }
   const started = performance.now()
-  await until(parts, `the end of ${host}`, async () => ((await world.names.ask(host)).length === 0 ? true : undefined))
+  await until(
+    parts,
+    () => `${host} still answers`,
+    async () => ((await world.names.ask(host)).length === 0 ? true : undefined),
+  )
   printer.line(`after ${secondsSince(started)} s: ${host} does not answer any more`)
   await faults.reset()
   printer.line(`the sources are back: ${host} answers ${clustersOf(world, await world.names.ask(host))}`)
@@ -140,24 +144,31 @@ async function untilAnswered(tour: Tour, host: string, names: readonly string[])
   const { world, printer } = tour
   const started = performance.now()
   const wanted = names.map((name) => world.member(name).address).sort()
-  const answer = await until(tour, `${host} at ${names.join(', ')}`, async () => {
-    const found = await world.names.ask(host)
-    return found.join() === wanted.join() ? found : undefined
-  })
+  let last: readonly string[] = []
+  const check = async () => {
+    last = await world.names.ask(host)
+    return last.join() === wanted.join() ? last : undefined
+  }
+  const answer = await until(tour, () => `${host} answers ${clustersOf(world, last)}, not ${names.join(', ')}`, check)
   printer.line(`after ${secondsSince(started)} s: ${host} answers ${clustersOf(world, answer)}`)
 }
 
 async function untilAny(tour: Tour, host: string): Promise<readonly string[]> {
-  return until(tour, host, async () => {
+  const failure = () => `${host} does not answer`
+  return until(tour, failure, async () => {
     const found = await tour.world.names.ask(host)
     return found.length > 0 ? found : undefined
   })
 }
 
-async function until<T>({ signal }: Tour, what: string, check: () => Promise<T | undefined>): Promise<T> {
+async function until<T>(
+  { signal }: Tour,
+  describeFailure: () => string,
+  check: () => Promise<T | undefined>,
+): Promise<T> {
   const found = await poll(check, { clock: systemClock, intervalMs: POLL_MS, timeoutMs: LIMIT_MS, signal })
   if (found !== undefined) return found
-  throw new CommandError(`${what} did not come within ${LIMIT_MS / 1_000} s`, EXIT.timeout)
+  throw new CommandError(`after ${LIMIT_MS / 1_000} s ${describeFailure()}`, EXIT.timeout)
 }
 
 function secondsSince(startedMs: number): string {

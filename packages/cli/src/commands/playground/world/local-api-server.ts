@@ -6,6 +6,7 @@ import {
   type ApiServer,
   createApiServer,
   DataDirectoryError,
+  type Faults,
   newToken,
   openServerData,
   type ServerListener,
@@ -73,6 +74,11 @@ export class LocalApiServer {
       await server.close()
       throw error
     }
+  }
+
+  /** What its clients see of it can be changed. */
+  get faults(): Faults {
+    return this.#server.faults
   }
 
   get kubeconfig(): string {

@@ -1,5 +1,5 @@
 /** What the world contains: hosts of every capability in the zone, and who answers them. */
-import { type Client, Ingress, Namespace, Node, Service } from '@seamark/kube'
+import { type Client, Ingress, Namespace, Node, poll, Service, systemClock } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import {
   DNSEndpoint,
@@ -18,6 +18,8 @@ const TEAMS_NAMESPACE = 'teams'
 const TEAMS = 24
 /** Short, so that a change is seen within seconds. */
 const TTL_S = 3
+const POLL_MS = 20
+const COLLECTED_WITHIN_MS = 30_000
 /** Of the sources of records that a bad release deletes. */
 const LOST_SHARE = 0.6
 
@@ -152,16 +154,36 @@ export async function moveGatewayPort({ client, port }: LocalCluster): Promise<v
     await client.patch(DNSLoadBalancer, `${NAMESPACE}/app`, 'merge', { spec: { healthCheck: { port } } })
 }
 
-/** Deletes most of what declares a host. Returns how many of how many sources are gone, and one of their hosts. */
-export async function deleteMostSources(client: Client): Promise<{ gone: number; total: number; hosts: string[] }> {
-  const { items } = await client.list(HTTPProxy, { namespace: TEAMS_NAMESPACE })
+/**
+ * Deletes most of what declares a host. Watches see the deletions at once, as those of a release that is applied as a whole:
+ * the first few of them, seen alone, would be no mass deletion.
+ */
+export async function deleteMostSources({ client, api }: LocalCluster): Promise<DeletedSources> {
   const total = (await client.list(DNSEndpoint)).items.length
+  const { items } = await client.list(HTTPProxy, { namespace: TEAMS_NAMESPACE })
   const leaving = items.toSorted((a, b) => numberOf(a) - numberOf(b)).slice(0, Math.ceil(total * LOST_SHARE))
-  for (const proxy of leaving) await client.delete(HTTPProxy, keyOf(proxy))
+  const unfreeze = api.faults.freeze({ resource: 'dnsendpoints' })
+  try {
+    await Promise.all(leaving.map(async (proxy) => client.delete(HTTPProxy, keyOf(proxy))))
+    const areCollected = async () => {
+      const left = (await client.list(DNSEndpoint)).items.length
+      return left <= total - leaving.length ? true : undefined
+    }
+    await poll(areCollected, { clock: systemClock, intervalMs: POLL_MS, timeoutMs: COLLECTED_WITHIN_MS })
+  } finally {
+    unfreeze()
+  }
   return { gone: leaving.length, total, hosts: leaving.map(({ spec }) => spec?.virtualhost?.fqdn ?? '') }
 }
 
 const numberOf = ({ metadata }: HTTPProxy): number => Number(/\d+$/.exec(metadata.name ?? '')?.[0] ?? 0)
+
+export interface DeletedSources {
+  readonly gone: number
+  /** Of how many. */
+  readonly total: number
+  readonly hosts: readonly string[]
+}
 
 /** Every source that a bad release deleted. Returns their hosts. */
 export async function restoreSources(client: Client): Promise<string[]> {
