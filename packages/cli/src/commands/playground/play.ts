@@ -12,7 +12,7 @@ import { readScenario } from './script/scenario-file.ts'
 import { playFleet } from './script/scenario.ts'
 import { playTour } from './tour.ts'
 import { emptyWorldFolder, makeWorldFolder } from './world/world-file.ts'
-import { ZONE } from './world/objects.ts'
+import { isTeamHost, ZONE } from './world/objects.ts'
 import { World } from './world/world.ts'
 
 export interface PlayFlags {
@@ -98,8 +98,11 @@ async function playIn(folder: RunFolder, { io, dataDir, isOnce, startedMs }: Run
 
 /** Of an earlier run: what it answers, as it was left. */
 function showRestored({ names }: World, printer: Printer): void {
-  printer.heading('The world of the folder is back')
-  for (const { name, type, values } of names.records()) printer.line(`${name} ${type} ${[...values].sort().join(', ')}`)
+  const all = names.records().map(({ name, values }) => ({ name: name.slice(0, -1), values: [...values].sort() }))
+  const hosts = all.filter(({ name }) => !isTeamHost(name)).sort((a, b) => (a.name < b.name ? -1 : 1))
+  printer.heading('The world of the folder is back, as it was left')
+  for (const { name, values } of hosts) printer.line(`${name} answers ${values.join(', ')}`)
+  printer.line(`${all.length - hosts.length} hosts of teams answer, too`)
 }
 
 function printReady({ stdout, env }: Io, world: World): void {

@@ -31,6 +31,7 @@ balance:
   sources: []
   # An endpoint that failed is back soon after it is mended.
   ejection: 2s
+  maxChangesPerMinute: 600
   resolver: '${serverText(dns)}'
 # Hosts of the hub's own gateway.
 publish:

@@ -25,6 +25,8 @@ const LOST_SHARE = 0.6
 
 export const teamHost = (index: number): string => `team-${index}.${ZONE}`
 
+export const isTeamHost = (name: string): boolean => name.startsWith('team-')
+
 export interface Clusters {
   readonly hub: LocalCluster
   readonly members: ReadonlyMap<string, LocalCluster>

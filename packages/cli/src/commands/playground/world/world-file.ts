@@ -13,9 +13,22 @@ export interface WorldFile {
   readonly doorPort: number
   /** Of the TSIG key. */
   readonly secret: string
+  /** False: a process that was killed was still making the world. */
+  readonly isComplete: boolean
 }
 
 const NAME = 'world.json'
+/** 53 needs rights, 5353 is the port of mDNS. */
+const FIRST_DNS_PORT = 8053
+
+export const newWorldFile = (secret: string): WorldFile => ({
+  apiPorts: {},
+  gatewayPort: 0,
+  dnsPort: FIRST_DNS_PORT,
+  doorPort: 0,
+  secret,
+  isComplete: false,
+})
 
 /** Undefined: the folder is empty, or there is none yet. Throws when it is something else. */
 export async function readWorldFile(folder: string): Promise<WorldFile | undefined> {
@@ -57,7 +70,7 @@ async function contentOf(folder: string): Promise<string[]> {
 
 function parse(folder: string, text: string): WorldFile {
   try {
-    const { apiPorts, gatewayPort, dnsPort, doorPort, secret } = JSON.parse(text) as Partial<WorldFile>
+    const { apiPorts, gatewayPort, dnsPort, doorPort, secret, isComplete } = JSON.parse(text) as Partial<WorldFile>
     if (typeof apiPorts === 'object' && typeof secret === 'string')
       return {
         apiPorts,
@@ -65,6 +78,7 @@ function parse(folder: string, text: string): WorldFile {
         dnsPort: Number(dnsPort),
         doorPort: Number(doorPort),
         secret,
+        isComplete: isComplete === true,
       }
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error

@@ -5,7 +5,6 @@
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Writable } from 'node:stream'
 import { type ListenAddress, serverText } from '@seamark/dns'
 import { type Client, configFromText, connect, createLogger } from '@seamark/kube'
 import { createAuthority } from '@seamark/kube/certificates'
@@ -15,17 +14,16 @@ import { stringify } from 'yaml'
 import { CommandError, type Io } from '../../../command.ts'
 import { parseConfig } from '../../../flags/setting-flags.ts'
 import { appOptions } from '../../run/run.ts'
+import { Announcements } from './announcements.ts'
 import { configText } from './config.ts'
 import { LocalCluster } from './local-cluster.ts'
 import { hubDefinitions, MANAGER_NAMESPACE, registerMembers, startMembers } from './members.ts'
 import { NameServer } from './name-server.ts'
 import { createObjects, deployServices, moveGatewayPort, ZONE } from './objects.ts'
-import { readWorldFile, type WorldFile, writeWorldFile } from './world-file.ts'
+import { newWorldFile, readWorldFile, type WorldFile, writeWorldFile } from './world-file.ts'
 
 export const MEMBERS = ['eu1', 'us1', 'ap1'] as const
 const HUB = 'hub'
-/** 53 needs rights, 5353 is the port of mDNS. */
-const DNS_PORT = 8053
 
 /** What the manager did not do, and why. */
 export interface HeldNotice {
@@ -73,12 +71,12 @@ export class World {
 
   static async start(options: WorldOptions): Promise<World> {
     const { dataDir } = options
-    const before = dataDir === undefined ? undefined : await readWorldFile(dataDir)
-    const secret = before?.secret ?? NameServer.newSecret()
+    const before = await openWorldFile(dataDir)
+    const { secret } = before
     const names = await NameServer.start({
       zone: ZONE,
-      port: before?.dnsPort ?? DNS_PORT,
-      doorPort: before?.doorPort ?? 0,
+      port: before.dnsPort,
+      doorPort: before.doorPort,
       secret,
       ...(dataDir !== undefined && { folder: join(dataDir, 'zones') }),
     })
@@ -91,7 +89,7 @@ export class World {
       hub,
       members: new Map(members.map((member) => [member.name, member])),
       names,
-      isRestored: before !== undefined,
+      isRestored: before.isComplete,
     })
     try {
       await world.#prepare()
@@ -173,6 +171,7 @@ export class World {
       dnsPort: this.names.address.port,
       doorPort: this.names.door.port,
       secret,
+      isComplete: true,
     }
   }
 
@@ -186,7 +185,8 @@ export class World {
     })
     await writePrivateFile(this.configPath, text)
     // Settings in the environment are those of another manager.
-    const own: Io = { ...io, env: {}, stdout: new Writable({ write: (_part, _encoding, done) => done() }) }
+    const announced = new Announcements()
+    const own: Io = { ...io, env: {}, stdout: announced.stream }
     const parsed = parseConfig(own, {}, text)
     if (!parsed.ok) throw new Error(parsed.faults.join('; '))
     const stopping = new AbortController()
@@ -194,9 +194,7 @@ export class World {
     const log = createLogger({ level: 'info', destination: this.#notices() })
     const { config } = parsed
     const options = appOptions(own, { cluster, config, namespace: MANAGER_NAMESPACE, log })
-    let onReady: () => void = () => undefined
-    const ready = new Promise<void>((resolve) => (onReady = resolve))
-    const done = runApp({ ...options, installsCrds: false, onReady: () => onReady() }, stopping.signal)
+    const done = runApp({ ...options, installsCrds: false }, stopping.signal)
     done.catch(onFailure)
     this.#manager = {
       stop: async () => {
@@ -205,7 +203,8 @@ export class World {
         await cluster.close()
       },
     }
-    await Promise.race([ready, done])
+    await Promise.race([announced.ready, done])
+    this.#page = announced.page
   }
 
   /** Takes what is held from the log of the manager. */
@@ -219,11 +218,20 @@ export class World {
   }
 }
 
+/** From now on the folder is a playground's. */
+async function openWorldFile(dataDir: string | undefined): Promise<WorldFile> {
+  const known = dataDir === undefined ? undefined : await readWorldFile(dataDir)
+  if (known !== undefined) return known
+  const file = newWorldFile(NameServer.newSecret())
+  if (dataDir !== undefined) await writeWorldFile(dataDir, file)
+  return file
+}
+
 /** The hub first. */
-async function startClusters(dataDir: string | undefined, before: WorldFile | undefined): Promise<LocalCluster[]> {
+async function startClusters(dataDir: string | undefined, before: WorldFile): Promise<LocalCluster[]> {
   const authority = await createAuthority({ commonName: 'playground' })
   const start = async (name: string, address: string, port: number): Promise<LocalCluster> => {
-    const apiPort = before?.apiPorts[name]
+    const apiPort = before.apiPorts[name]
     return LocalCluster.start({
       name,
       address,
@@ -234,6 +242,6 @@ async function startClusters(dataDir: string | undefined, before: WorldFile | un
       ...(apiPort !== undefined && { apiPort }),
     })
   }
-  const [eu1, us1, ap1, hub] = await startMembers([...MEMBERS, HUB], start, before?.gatewayPort)
+  const [eu1, us1, ap1, hub] = await startMembers([...MEMBERS, HUB], start, before.gatewayPort)
   return [hub, eu1, us1, ap1].filter((cluster) => cluster !== undefined)
 }
