@@ -11,9 +11,16 @@ export interface ConfigFacts {
   readonly door: ListenAddress
   readonly keyName: string
   readonly keyFile: string
+  readonly page: ListenAddress
 }
 
-export const configText = ({ dns, door, keyName, keyFile }: ConfigFacts): string => `apiVersion: ${CONFIG_API_VERSION}
+export const configText = ({
+  dns,
+  door,
+  keyName,
+  keyFile,
+  page,
+}: ConfigFacts): string => `apiVersion: ${CONFIG_API_VERSION}
 kind: ManagerConfiguration
 namespace: ${MANAGER_NAMESPACE}
 mode: enforce
@@ -22,6 +29,7 @@ allowLoopback: true
 leaderElection: { enabled: false }
 metrics: { address: '0' }
 probes: { address: '0' }
+dashboard: { address: '${serverText(page)}' }
 # Hosts on several clusters: roots of the hub are placed on eu1, us1 and ap1, probed, and published while they are healthy.
 fleet:
   enabled: true

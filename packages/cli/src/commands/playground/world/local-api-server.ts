@@ -16,6 +16,7 @@ import {
 import { type Client, type Cluster, configFromText, connect, CustomResourceDefinition } from '@seamark/kube'
 import type { Authority } from '@seamark/kube/certificates'
 import { CommandError, EXIT } from '../../../command.ts'
+import { listenPreferably } from './ports.ts'
 
 export interface LocalApiServerOptions {
   /** Issues the serving certificate of a server without a folder. */
@@ -129,19 +130,4 @@ async function issue(authority: Authority): Promise<TlsOptions> {
     usages: 'server',
   })
   return { cert: certPem, key: keyPem, ca: authority.certPem }
-}
-
-/** On `port` when nobody else has it, else on a free one. */
-export async function listenPreferably<T>(port: number, listen: (port: number) => Promise<T>): Promise<T> {
-  if (port === 0) return listen(0)
-  return listen(port).catch(async (error: unknown) => {
-    if (!isTaken(error)) throw error
-    return listen(0)
-  })
-}
-
-export function isTaken(error: unknown): boolean {
-  for (let at = error; at instanceof Error; at = at.cause)
-    if (['EADDRINUSE', 'EACCES'].includes((at as NodeJS.ErrnoException).code ?? '')) return true
-  return false
 }

@@ -2,7 +2,7 @@
 import { type Client, IngressClass, Namespace, Secret } from '@seamark/kube'
 import { Cluster, fleetCrds, loadBalancerCrds, playgroundCrds } from '@seamark/operator'
 import { CommandError, EXIT } from '../../../command.ts'
-import { isTaken } from './local-api-server.ts'
+import { isTaken } from './ports.ts'
 import type { LocalCluster } from './local-cluster.ts'
 
 export const MANAGER_NAMESPACE = 'seamark'

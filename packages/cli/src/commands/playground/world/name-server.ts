@@ -20,7 +20,7 @@ import {
   ZoneKeeper,
 } from '@seamark/dns'
 import { CommandError } from '../../../command.ts'
-import { listenPreferably } from './local-api-server.ts'
+import { listenPreferably } from './ports.ts'
 
 export interface NameServerOptions {
   readonly zone: string

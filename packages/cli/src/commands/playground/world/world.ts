@@ -14,9 +14,9 @@ import { stringify } from 'yaml'
 import { CommandError, type Io } from '../../../command.ts'
 import { parseConfig } from '../../../flags/setting-flags.ts'
 import { appOptions } from '../../run/run.ts'
-import { Announcements } from './announcements.ts'
 import { configText } from './config.ts'
 import { LocalCluster } from './local-cluster.ts'
+import { findPort } from './ports.ts'
 import { hubDefinitions, MANAGER_NAMESPACE, registerMembers, startMembers } from './members.ts'
 import { NameServer } from './name-server.ts'
 import { createObjects, deployServices, moveGatewayPort, ZONE } from './objects.ts'
@@ -24,6 +24,10 @@ import { newWorldFile, readWorldFile, type WorldFile, writeWorldFile } from './w
 
 export const MEMBERS = ['eu1', 'us1', 'ap1'] as const
 const HUB = 'hub'
+
+/** That of the manager by default. */
+const PAGE_PORT = 8182
+const HOST = '127.0.0.1'
 
 /** What the manager did not do, and why. */
 export interface HeldNotice {
@@ -182,11 +186,11 @@ export class World {
       door: this.names.door,
       keyName: this.names.keyName,
       keyFile: join(folder, 'tsig-key'),
+      page: { address: HOST, port: await findPort(PAGE_PORT) },
     })
     await writePrivateFile(this.configPath, text)
     // Settings in the environment are those of another manager.
-    const announced = new Announcements()
-    const own: Io = { ...io, env: {}, stdout: announced.stream }
+    const own: Io = { ...io, env: {} }
     const parsed = parseConfig(own, {}, text)
     if (!parsed.ok) throw new Error(parsed.faults.join('; '))
     const stopping = new AbortController()
@@ -194,7 +198,19 @@ export class World {
     const log = createLogger({ level: 'info', destination: this.#notices() })
     const { config } = parsed
     const options = appOptions(own, { cluster, config, namespace: MANAGER_NAMESPACE, log })
-    const done = runApp({ ...options, installsCrds: false }, stopping.signal)
+    let onReady: () => void = () => undefined
+    const ready = new Promise<void>((resolve) => (onReady = resolve))
+    const done = runApp(
+      {
+        ...options,
+        installsCrds: false,
+        onReady: ({ page = '' }) => {
+          this.#page = page
+          onReady()
+        },
+      },
+      stopping.signal,
+    )
     done.catch(onFailure)
     this.#manager = {
       stop: async () => {
@@ -203,8 +219,7 @@ export class World {
         await cluster.close()
       },
     }
-    await Promise.race([announced.ready, done])
-    this.#page = announced.page
+    await Promise.race([ready, done])
   }
 
   /** Takes what is held from the log of the manager. */
