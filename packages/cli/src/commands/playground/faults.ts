@@ -2,9 +2,11 @@
 import { poll, systemClock } from '@seamark/kube'
 import { Cluster } from '@seamark/operator'
 import { CommandError, EXIT } from '../../command.ts'
+import { askForPass } from '../records/approve.ts'
 import type { ControlRequest, PlaygroundStatus } from './control/request.ts'
 import { hostCommand } from './printed-commands.ts'
 import type { Part } from './world/local-cluster.ts'
+import { MANAGER_NAMESPACE } from './world/members.ts'
 import { deleteMostSources, firstAnswers, restoreSources, SHOP } from './world/objects.ts'
 import { TrafficClient } from './world/traffic.ts'
 import type { World } from './world/world.ts'
@@ -73,6 +75,8 @@ export class Faults {
   async setProvider(state: 'down' | 'up'): Promise<string> {
     if (state === 'down') await this.#world.names.closeDoor()
     else await this.#world.names.openDoor()
+    // The manager notices it at the next change of a record; here it looks at once.
+    await askForPass(this.#world, MANAGER_NAMESPACE)
     return state === 'down'
       ? 'the DNS provider takes no changes: what it has is answered, and what changes waits'
       : 'the DNS provider takes changes again'
@@ -125,7 +129,7 @@ export class Faults {
   async reset(): Promise<string> {
     const { client, members } = this.#world
     await this.endTraffic()
-    await this.#world.names.openDoor()
+    if (!this.#world.names.isDoorOpen) await this.setProvider('up')
     for (const member of members.values()) {
       member.delayMs = 0
       for (const part of ['cluster', 'backends'] as const) await member.startPart(part)

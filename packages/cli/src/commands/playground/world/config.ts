@@ -34,6 +34,7 @@ dashboard: { address: '${serverText(page)}' }
 fleet:
   enabled: true
   dnsServers: ['${serverText(dns)}']
+  contactInterval: 2s
 balance:
   enabled: true
   sources: []
