@@ -222,7 +222,7 @@ it('keeps its world over kill -9, runs beside another one, and leaves nothing be
   const now = await read('')
   expect(await dig('team-1.demo.test', now)).toEqual(['127.0.0.4'])
   const listed = async () =>
-    /^(\w+) {2}18 changes {2}ShrinkBreakerOpen/.exec(
+    /^(\w+) {2}\d+ changes {2}ShrinkBreakerOpen/.exec(
       (await here.seamark(`approve --kubeconfig ${now.kubeconfig}`)).stdout,
     )
   await untilIs(async () => (await listed()) !== null, true)
