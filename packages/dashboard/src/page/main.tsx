@@ -1,0 +1,11 @@
+/** What the browser runs. */
+import { render } from 'preact'
+import { followState } from './data/live-state.ts'
+import { followLinks } from './data/location.ts'
+import { Page } from './page.tsx'
+
+const root = document.getElementById('page')
+if (root === null) throw new Error('the shell has no #page')
+followLinks()
+render(<Page />, root)
+void followState()

@@ -1,0 +1,88 @@
+/** The flow as a table: one row for each answer. */
+import type { JSX } from 'preact'
+import { useMemo } from 'preact/hooks'
+import type { AnswerView, HostView } from '../../api/state.ts'
+import { clusterPath, hostPath } from '../data/location.ts'
+import { Shape } from '../parts/shape.tsx'
+import { type Column, Table } from '../parts/table.tsx'
+import { ANSWER_LOOKS, HELD_LOOK, HOST_LOOKS, shareText } from '../parts/words.ts'
+
+interface Row {
+  readonly key: string
+  readonly host: HostView
+  readonly answer?: AnswerView
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    title: 'Host',
+    width: 'minmax(9rem, 3fr)',
+    isHead: true,
+    cell: ({ host }) => <a href={hostPath(host.name)}>{host.name}</a>,
+    tip: ({ host }) => host.name,
+  },
+  {
+    title: 'State',
+    width: 'minmax(7rem, 1.3fr)',
+    cell: ({ host }) => {
+      const { shape, tone, word } = host.state === 'as it should be' && host.held ? HELD_LOOK : HOST_LOOKS[host.state]
+      return (
+        <>
+          <Shape name={shape} tone={tone} /> {word}
+        </>
+      )
+    },
+  },
+  {
+    title: 'Answer',
+    width: 'minmax(8rem, 1.6fr)',
+    cell: ({ answer }) => (answer === undefined ? 'no answer' : answer.address),
+    tip: ({ answer }) => answer?.address ?? '',
+  },
+  {
+    title: 'Is',
+    width: 'minmax(6.2rem, 1fr)',
+    cell: ({ answer }) => {
+      if (answer === undefined) return '–'
+      const { shape, tone, word } = ANSWER_LOOKS[answer.state]
+      return (
+        <>
+          <Shape name={shape} tone={tone} /> {answer.isHeld ? `${word}, held` : word}
+        </>
+      )
+    },
+  },
+  { title: 'Share', width: '3.4rem', isNumber: true, cell: ({ answer }) => (answer === undefined ? '–' : shareText(answer.share)) },
+  {
+    title: 'Cluster',
+    width: 'minmax(4rem, 1fr)',
+    cell: ({ answer }) =>
+      answer?.cluster === undefined ? '–' : <a href={clusterPath(answer.cluster)}>{answer.cluster}</a>,
+    tip: ({ answer }) => answer?.cluster ?? '',
+  },
+  { title: 'Gateway', width: 'minmax(4rem, 1fr)', cell: ({ answer }) => answer?.gateway ?? '–', tip: ({ answer }) => answer?.gateway ?? '' },
+  {
+    title: 'Service',
+    width: 'minmax(5rem, 1.4fr)',
+    cell: ({ answer }) => answer?.services?.join(', ') ?? '–',
+    tip: ({ answer }) => answer?.services?.join(', ') ?? '',
+  },
+]
+
+export function FlowTable({ hosts }: { hosts: readonly HostView[] }): JSX.Element {
+  const rows = useMemo(() => hosts.flatMap(rowsOf), [hosts])
+  return <Table label="Flow" columns={COLUMNS} rows={rows} keyOf={({ key }) => key} empty="No host matches." />
+}
+
+const rows = new WeakMap<HostView, readonly Row[]>()
+
+function rowsOf(host: HostView): readonly Row[] {
+  const known = rows.get(host)
+  if (known !== undefined) return known
+  const made =
+    host.answers.length === 0
+      ? [{ key: host.name, host }]
+      : host.answers.map((answer, index) => ({ key: `${host.name} ${index}`, host, answer }))
+  rows.set(host, made)
+  return made
+}
