@@ -7,6 +7,7 @@ import type { DataAge, State } from '../../api/state.ts'
 import { applyDifference, type Beat, type Difference } from '../../api/stream.ts'
 import { setManagerTime } from './clock.ts'
 import { readEvents, type StreamEvent } from './event-stream.ts'
+import { parseJson } from './json.ts'
 import { askForToken, request, RequestError, tokenWanted } from './requests.ts'
 
 export type Connection =
@@ -78,25 +79,25 @@ async function readOnce(): Promise<boolean> {
 function take({ event, data }: StreamEvent): boolean {
   switch (event) {
     case 'snapshot': {
-      const next = JSON.parse(data) as State
+      const next = parseJson(data) as State
       state.value = next
       setAge(next.manager.data)
       return true
     }
     case 'difference': {
       const before = state.peek()
-      const next = before && applyDifference(before, JSON.parse(data) as Difference)
+      const next = before && applyDifference(before, parseJson(data) as Difference)
       state.value = next
       return next !== undefined
     }
     case 'beat': {
-      const beat = JSON.parse(data) as Beat
+      const beat = parseJson(data) as Beat
       setManagerTime(beat.at)
       dataAge.value = beat.data
       return true
     }
     case 'end': {
-      askForToken((JSON.parse(data) as { message: string }).message)
+      askForToken((parseJson(data) as { message: string }).message)
       return false
     }
     default:

@@ -3,6 +3,7 @@
  * request goes without one; an answer 401 asks for it.
  */
 import { signal } from '@preact/signals'
+import { parseJson } from './json.ts'
 
 export class RequestError extends Error {
   readonly status: number
@@ -51,14 +52,14 @@ export async function request(
 
 export async function requestJson<T>(path: string, signal?: AbortSignal): Promise<T> {
   const response = await request(path, signal === undefined ? {} : { signal })
-  return (await response.json()) as T
+  return parseJson(await response.text()) as T
 }
 
 async function readFault(response: Response): Promise<{ code: string; message: string }> {
   const fallback = { code: String(response.status), message: `the manager answered with status ${response.status}` }
   const text = await response.text().catch(() => '')
   try {
-    const { code, message } = JSON.parse(text) as { code?: unknown; message?: unknown }
+    const { code, message } = parseJson(text) as { code?: unknown; message?: unknown }
     return typeof code === 'string' && typeof message === 'string' ? { code, message } : fallback
   } catch {
     return fallback

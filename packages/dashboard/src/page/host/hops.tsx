@@ -23,10 +23,8 @@ function Hop({ hop }: { hop: HopView }): JSX.Element {
       <span class="hop-mark">
         <Shape name={shape} tone={tone} />
       </span>
-      <div class="hop-head">
-        <span class="hop-name">{name}</span>
-        <span class={`hop-word ${tone}`}>{word}</span>
-      </div>
+      <span class="hop-name">{name}</span>
+      <span class={`hop-word ${tone}`}>{word}</span>
       <div class="hop-body">
         <p>
           {reason !== undefined && (

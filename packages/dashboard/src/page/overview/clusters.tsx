@@ -3,6 +3,7 @@ import type { JSX } from 'preact'
 import { memo } from 'preact/compat'
 import type { ClusterView, TrafficView } from '../../api/state.ts'
 import { clusterPath } from '../data/location.ts'
+import { Command } from '../parts/command.tsx'
 import { Region } from '../parts/region.tsx'
 import { Shape } from '../parts/shape.tsx'
 import { Age, Until } from '../parts/time.tsx'
@@ -19,9 +20,10 @@ export function ClustersRegion({
   return (
     <Region title="Clusters" class="clusters" note={clusters.length > 0 && <span>{countOf(clusters.length)}</span>}>
       {clusters.length === 0 ? (
-        <p class="empty">
-          No cluster is registered. <code>seamark cluster add CONTEXT</code> registers one.
-        </p>
+        <div class="empty">
+          <p>No cluster is registered.</p>
+          <Command command="seamark cluster add CONTEXT" />
+        </div>
       ) : (
         <div class="scroll" tabIndex={0} role="group" aria-label="Clusters and their states">
           <ul role="list" class="cards">
@@ -62,15 +64,14 @@ const ClusterCard = memo(function ClusterCard({
         {shareText(share)} of answers, {countText(answeredHosts, 'host')}
       </div>
       {traffic !== undefined && <div class="card-line">{trafficText(traffic)}</div>}
-      {!isServing && (
+      {answersStill && (
         <div class="card-line">
-          {answersStill && <strong class={tone}>answers still</strong>}
-          {answersStill && since !== undefined && ', '}
-          {since !== undefined && (
-            <>
-              for <Age key={since} since={since} />
-            </>
-          )}
+          <strong class={tone}>answers still</strong>
+        </div>
+      )}
+      {!isServing && since !== undefined && (
+        <div class="card-line">
+          for <Age key={since} since={since} />
           {until !== undefined && <Until key={until} at={until} before=", " after=" left" />}
         </div>
       )}

@@ -69,7 +69,7 @@ function Band({ band, columns, y, isGroup }: { band: FlowBand; columns: Columns;
     <div class={isQuiet ? 'answer quiet' : 'answer'}>
       <span class="cell" style={placeOf(columns.answer, y)} title={address}>
         <Shape name={shape} tone={isQuiet && tone === 'fine' ? 'quiet' : tone} />
-        {address}
+        <span>{address}</span>
       </span>
       <span class="cell word" style={placeOf(columns.word, y)}>
         {wordOf(band)}
@@ -77,17 +77,17 @@ function Band({ band, columns, y, isGroup }: { band: FlowBand; columns: Columns;
       </span>
       {cluster !== undefined && (
         <span class="cell" style={placeOf(columns.cluster, y)} title={cluster}>
-          {isGroup ? cluster : <a href={clusterPath(cluster)}>{cluster}</a>}
+          {isGroup ? <span>{cluster}</span> : <a href={clusterPath(cluster)}>{cluster}</a>}
         </span>
       )}
       {gateway !== undefined && columns.gateway !== undefined && (
         <span class="cell" style={placeOf(columns.gateway, y)} title={gateway}>
-          {gateway}
+          <span>{gateway}</span>
         </span>
       )}
       {service !== undefined && columns.service !== undefined && (
         <span class="cell" style={placeOf(columns.service, y)} title={service}>
-          {service}
+          <span>{service}</span>
         </span>
       )}
     </div>

@@ -14,6 +14,9 @@ const GAP_PX = 20
 const SPACE_PX = 7
 const WIDEST_BAND_PX = 11
 const THINNEST_BAND_PX = 1.5
+/** More bands leave the name as one line with branches. */
+const MOST_CURVES = 8
+const TRUNK_PX = 2
 
 const COLUMNS = ['name', 'answer', 'word', 'cluster', 'gateway', 'service'] as const
 export type ColumnName = (typeof COLUMNS)[number]
@@ -29,47 +32,55 @@ export interface Columns extends Partial<Record<ColumnName, Span>> {
   readonly charPx: number
 }
 
-const CHARS = { answer: 15, word: 12, cluster: 8, gateway: 8 }
-const LEAST_NAME_CHARS = 18
-const LEAST_SERVICE_CHARS = 9
-const MOST_NAME_CHARS = 44
+/** As long as what is left of the time in caches. */
+const UNTIL_TEXT = ' 120 s'
 
-export function columnsOf(width: number, charPx: number): Columns {
-  const answer = SHAPE_PX + CHARS.answer * charPx
-  const word = CHARS.word * charPx
-  const cluster = CHARS.cluster * charPx
-  const gateway = CHARS.gateway * charPx
-  const name = SHAPE_PX + LEAST_NAME_CHARS * charPx
-  const service = LEAST_SERVICE_CHARS * charPx
-  const beside = name + FORK_PX + answer + GAP_PX / 2 + word
-  const columns: [ColumnName, number, number][] = []
-  const isStacked = width < beside + GAP_PX + cluster
-  if (!isStacked) columns.push(['name', name, FORK_PX])
-  columns.push(['answer', answer, GAP_PX / 2], ['word', word, GAP_PX], ['cluster', cluster, GAP_PX])
-  if (width >= beside + 2 * GAP_PX + cluster + gateway) columns.push(['gateway', gateway, GAP_PX])
-  if (width >= beside + 3 * GAP_PX + cluster + gateway + service) columns.push(['service', service, 0])
-  const indent = isStacked ? FORK_PX : 0
-  const used = columns.reduce((sum, [, own, gap], index) => sum + own + (index < columns.length - 1 ? gap : 0), indent)
-  let spare = Math.max(0, width - used)
-  // Names take what is left first, then the last columns share it.
-  const widths = new Map(columns.map(([column, own]) => [column, own]))
-  if (!isStacked) {
-    const taken = Math.min(spare * 0.55, (MOST_NAME_CHARS - LEAST_NAME_CHARS) * charPx)
-    widths.set('name', name + taken)
-    spare -= taken
+/** Of each column, in characters; what is longer is cut when there is no room. */
+const LEAST: Readonly<Record<ColumnName, number>> = { name: 16, answer: 15, word: 12, cluster: 5, gateway: 5, service: 8 }
+const MOST: Readonly<Record<ColumnName, number>> = { name: 48, answer: 39, word: 14, cluster: 24, gateway: 20, service: 40 }
+const INDENT: Readonly<Record<ColumnName, number>> = { name: SHAPE_PX, answer: SHAPE_PX, word: 0, cluster: 0, gateway: 0, service: 0 }
+const GAPS: Readonly<Record<ColumnName, number>> = { name: FORK_PX, answer: GAP_PX / 2, word: GAP_PX, cluster: GAP_PX, gateway: GAP_PX, service: 0 }
+
+export type Lengths = Readonly<Record<ColumnName, number>>
+
+/** The longest text of each column, in characters. */
+export function lengthsOf(blocks: readonly FlowBlock[]): Lengths {
+  const longest = { name: 0, answer: 0, word: 0, cluster: 0, gateway: 0, service: 0 }
+  for (const { name, note, bands } of blocks) {
+    longest.name = Math.max(longest.name, name.length, note.length)
+    for (const band of bands) {
+      const { address, cluster = '', gateway = '', service = '' } = band
+      longest.answer = Math.max(longest.answer, address.length)
+      longest.word = Math.max(longest.word, textOf(band).length)
+      longest.cluster = Math.max(longest.cluster, cluster.length)
+      longest.gateway = Math.max(longest.gateway, gateway.length)
+      longest.service = Math.max(longest.service, service.length)
+    }
   }
-  const flexible = columns.slice(isStacked ? 2 : 3).map(([column]) => column)
-  const last = flexible.at(-1)
-  for (const column of flexible) {
-    const part = column === last ? 0.6 : flexible.length > 1 ? 0.4 / (flexible.length - 1) : 1
-    widths.set(column, (widths.get(column) ?? 0) + spare * (flexible.length === 1 ? 1 : part))
-  }
-  let x = indent
+  return longest
+}
+
+export function columnsOf(width: number, charPx: number, lengths: Lengths): Columns {
+  const px = (column: ColumnName, chars: number): number => Math.ceil(INDENT[column] + chars * charPx)
+  const widthOf = (columns: readonly ColumnName[]): number =>
+    columns.reduce((sum, column) => sum + px(column, LEAST[column]) + GAPS[column], 0) - GAPS[columns.at(-1) ?? 'service']
+  const isStacked = width < widthOf(['name', 'answer', 'word', 'cluster'])
+  const columns = COLUMNS.filter((column) => lengths[column] > 0 || column === 'answer').slice(isStacked ? 1 : 0)
+  const start = isStacked ? FORK_PX : 0
+  // What does not fit is on the page of the host.
+  while (columns.length > 3 && start + widthOf(columns) > width) columns.pop()
+  const missing = columns.map((column) => Math.max(0, px(column, Math.min(MOST[column], lengths[column])) - px(column, LEAST[column])))
+  const wanted = missing.reduce((sum, each) => sum + each, 0)
+  const spare = Math.max(0, width - start - widthOf(columns))
+  const granted = wanted === 0 ? 0 : Math.min(1, spare / wanted)
+  // When every text has its room, bands are longer.
+  const longer = columns.length < 2 ? 0 : Math.max(0, spare - wanted) / (columns.length - 1)
+  let x = start
   const spans: Partial<Record<ColumnName, Span>> = {}
-  for (const [column, , gap] of columns) {
-    const own = Math.floor(widths.get(column) ?? 0)
+  for (const [index, column] of columns.entries()) {
+    const own = Math.floor(px(column, LEAST[column]) + (missing[index] ?? 0) * granted)
     spans[column] = { x: Math.round(x), width: own }
-    x += own + gap
+    x += own + GAPS[column] + longer
   }
   return { ...spans, isStacked, charPx }
 }
@@ -95,18 +106,20 @@ export function heightOf({ bands }: FlowBlock, { isStacked }: Columns): number {
 }
 
 export function layoutOf(block: FlowBlock, columns: Columns): BlockLayout {
-  const { bands, name } = block
+  const { bands, name, note } = block
   const { isStacked, charPx } = columns
   const first = PAD_PX + ROW_PX / 2 + (isStacked ? ROW_PX : 0)
   const rows = bands.map((_, index) => first + index * ROW_PX)
   const answer = columns.answer ?? { x: 0, width: 0 }
   const widths = bands.map(({ share }) => bandWidth(share))
   const total = widths.reduce((sum, width) => sum + width, 0)
-  const start = isStacked
-    ? { x: SHAPE_PX / 2 - 3, y: PAD_PX + ROW_PX - 4 }
-    : { x: textEnd(columns.name, name.length, charPx, SHAPE_PX), y: PAD_PX + ROW_PX / 2 }
+  const nameEnd = textEnd(columns.name, name.length, charPx, SHAPE_PX)
+  // Bands that turn down do so beside the note.
+  const forkStart = bands.length > 1 ? Math.max(nameEnd, textEnd(columns.name, note.length, charPx, SHAPE_PX)) : nameEnd
+  const start = isStacked ? { x: SHAPE_PX / 2 - 3, y: PAD_PX + ROW_PX } : { x: forkStart, y: PAD_PX + ROW_PX / 2 }
   // Bands leave the name side by side, as one band of their widths.
   const squeeze = total > WIDEST_BAND_PX ? WIDEST_BAND_PX / total : 1
+  const isTrunk = isStacked || bands.length > MOST_CURVES
   let offset = (-total * squeeze) / 2
   const paths: BandPath[] = []
   for (const [index, band] of bands.entries()) {
@@ -116,10 +129,10 @@ export function layoutOf(block: FlowBlock, columns: Columns): BlockLayout {
     offset += width * squeeze
     const look = lookOf(band)
     const end = answer.x - SPACE_PX
-    const d = isStacked
-      ? `M${start.x} ${start.y}V${y - 6}Q${start.x} ${y} ${start.x + 6} ${y}H${end}`
-      : `M${start.x} ${round(from)}C${start.x + (end - start.x) * 0.5} ${round(from)} ${end - (end - start.x) * 0.5} ${y} ${end} ${y}`
-    paths.push({ d, width, look, isHeld: band.isHeld || block.isHeld })
+    const d = isTrunk
+      ? `M${isStacked ? start.x : nameEnd} ${start.y}H${start.x}V${y - 6}Q${start.x} ${y} ${start.x + 6} ${y}H${end}`
+      : `M${nameEnd} ${round(from)}H${start.x}C${start.x + (end - start.x) * 0.5} ${round(from)} ${end - (end - start.x) * 0.5} ${y} ${end} ${y}`
+    paths.push({ d, width: isTrunk ? Math.min(width, TRUNK_PX) : width, look, isHeld: band.isHeld || block.isHeld })
     const line = straightParts(band, columns, y)
     if (line !== '') paths.push({ d: line, width, look, isHeld: band.isHeld || block.isHeld })
   }
@@ -130,7 +143,7 @@ export function layoutOf(block: FlowBlock, columns: Columns): BlockLayout {
 function straightParts(band: FlowBand, columns: Columns, y: number): string {
   const { charPx } = columns
   const texts = [
-    { span: columns.word, text: wordOf(band) },
+    { span: columns.word, text: textOf(band) },
     { span: columns.cluster, text: band.cluster ?? '' },
     { span: columns.gateway, text: band.gateway ?? '' },
     { span: columns.service, text: band.service ?? '' },
@@ -152,6 +165,11 @@ function textEnd(span: Span | undefined, length: number, charPx: number, indent:
 
 function bandWidth(share: number): number {
   return share === 0 ? 0 : Math.max(THINNEST_BAND_PX, round(share * WIDEST_BAND_PX))
+}
+
+/** As long as the word with what is left of the time in caches. */
+function textOf(band: FlowBand): string {
+  return wordOf(band) + (band.cachedUntil === undefined ? '' : UNTIL_TEXT)
 }
 
 function lookOf({ state, share }: FlowBand): BandPath['look'] {

@@ -16,14 +16,14 @@ interface Row {
 const COLUMNS: readonly Column<Row>[] = [
   {
     title: 'Host',
-    width: 'minmax(9rem, 3fr)',
+    width: 'minmax(0, 2fr)',
     isHead: true,
     cell: ({ host }) => <a href={hostPath(host.name)}>{host.name}</a>,
     tip: ({ host }) => host.name,
   },
   {
     title: 'State',
-    width: 'minmax(7rem, 1.3fr)',
+    width: '6.6rem',
     cell: ({ host }) => {
       const { shape, tone, word } = host.state === 'as it should be' && host.held ? HELD_LOOK : HOST_LOOKS[host.state]
       return (
@@ -35,42 +35,46 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   {
     title: 'Answer',
-    width: 'minmax(8rem, 1.6fr)',
+    width: 'minmax(0, 1.25fr)',
     cell: ({ answer }) => (answer === undefined ? 'no answer' : answer.address),
     tip: ({ answer }) => answer?.address ?? '',
   },
   {
     title: 'Is',
-    width: 'minmax(6.2rem, 1fr)',
+    width: '5.4rem',
     cell: ({ answer }) => {
       if (answer === undefined) return '–'
-      const { shape, tone, word } = ANSWER_LOOKS[answer.state]
+      const { shape, tone, word } = answer.isHeld ? HELD_LOOK : ANSWER_LOOKS[answer.state]
       return (
         <>
-          <Shape name={shape} tone={tone} /> {answer.isHeld ? `${word}, held` : word}
+          <Shape name={shape} tone={tone} /> {word}
         </>
       )
     },
   },
-  { title: 'Share', width: '3.4rem', isNumber: true, cell: ({ answer }) => (answer === undefined ? '–' : shareText(answer.share)) },
+  { title: 'Share', width: '2.9rem', isNumber: true, cell: ({ answer }) => (answer === undefined ? '–' : shareText(answer.share)) },
   {
     title: 'Cluster',
-    width: 'minmax(4rem, 1fr)',
+    width: 'minmax(0, 0.8fr)',
     cell: ({ answer }) =>
       answer?.cluster === undefined ? '–' : <a href={clusterPath(answer.cluster)}>{answer.cluster}</a>,
     tip: ({ answer }) => answer?.cluster ?? '',
   },
-  { title: 'Gateway', width: 'minmax(4rem, 1fr)', cell: ({ answer }) => answer?.gateway ?? '–', tip: ({ answer }) => answer?.gateway ?? '' },
+  { title: 'Gateway', width: 'minmax(0, 0.75fr)', cell: ({ answer }) => answer?.gateway ?? '–', tip: ({ answer }) => answer?.gateway ?? '' },
   {
     title: 'Service',
-    width: 'minmax(5rem, 1.4fr)',
+    width: 'minmax(0, 1.2fr)',
     cell: ({ answer }) => answer?.services?.join(', ') ?? '–',
     tip: ({ answer }) => answer?.services?.join(', ') ?? '',
   },
 ]
 
-export function FlowTable({ hosts }: { hosts: readonly HostView[] }): JSX.Element {
-  const rows = useMemo(() => hosts.flatMap(rowsOf), [hosts])
+/** `cluster`: only its answers. */
+export function FlowTable({ hosts, cluster }: { hosts: readonly HostView[]; cluster?: string }): JSX.Element {
+  const rows = useMemo(() => {
+    const all = hosts.flatMap(rowsOf)
+    return cluster === undefined ? all : all.filter(({ answer }) => answer?.cluster === cluster)
+  }, [hosts, cluster])
   return <Table label="Flow" columns={COLUMNS} rows={rows} keyOf={({ key }) => key} empty="No host matches." />
 }
 

@@ -10,7 +10,7 @@ import { countOf, countText } from '../parts/words.ts'
 import { useVisibleRows, VIRTUAL_ABOVE } from '../parts/visible-rows.ts'
 import { flowOf, GROUP_ABOVE } from './flow-blocks.ts'
 import { FlowBlockView } from './flow-block.tsx'
-import { columnsOf, heightOf } from './flow-layout.ts'
+import { columnsOf, heightOf, lengthsOf } from './flow-layout.ts'
 import { FlowTable } from './flow-table.tsx'
 import { FoundRecords } from './found-records.tsx'
 
@@ -78,7 +78,7 @@ function FlowChart({ hosts }: { hosts: ReadonlySignal<readonly HostView[]> }): J
     return () => observer.disconnect()
   }, [])
   const { blocks, more } = flow.value
-  const columns = useMemo(() => columnsOf(size.value.width, size.value.charPx), [size.value])
+  const columns = useMemo(() => columnsOf(size.value.width, size.value.charPx, lengthsOf(blocks)), [size.value, blocks])
   const offsets = useMemo(() => {
     const ends = [0]
     for (const block of blocks) ends.push((ends.at(-1) ?? 0) + heightOf(block, columns))

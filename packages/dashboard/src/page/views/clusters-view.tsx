@@ -91,7 +91,7 @@ export function ClusterDetails({ value, name }: { value: State; name: string }):
       <Title>{name}</Title>
       <Facts cluster={cluster} />
       <Region title="Hosts" class="plain" note={<span>{countText(hosts.value.length, 'host')}</span>}>
-        <FlowTable hosts={hosts.value} />
+        <FlowTable hosts={hosts.value} cluster={name} />
       </Region>
       {events.length > 0 && (
         <Region title="Last hour" class="plain">
