@@ -10,7 +10,7 @@ import { buildPage } from '../../scripts/build-page.mjs'
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 const SHELL = /^\/(?:$|plan$|history$|(?:hosts|clusters|zones)(?:\/|$))/
-const ASSETS: Readonly<Record<string, string>> = {
+const ASSETS: Readonly<Record<string, string | undefined>> = {
   '/page.js': 'text/javascript; charset=utf-8',
   '/page.css': 'text/css; charset=utf-8',
   '/icon.svg': 'image/svg+xml',
@@ -66,7 +66,8 @@ export async function servePage(values: PageValues): Promise<PageServer> {
     response.setHeader('x-content-type-options', 'nosniff')
     response.setHeader('cache-control', 'no-cache')
     const type = ASSETS[url.pathname]
-    if (type !== undefined) return void response.setHeader('content-type', type).end(assets.get(url.pathname.slice(1)))
+    if (type !== undefined)
+      return void response.setHeader('content-type', type).end(assets.get(url.pathname.slice(1) as 'page.js'))
     if (SHELL.test(url.pathname))
       return void response.setHeader('content-type', 'text/html; charset=utf-8').end(assets.get('index.html'))
     if (!url.pathname.startsWith('/api/v1/')) return fail(response, 404, 'NotFound')
@@ -78,7 +79,7 @@ export async function servePage(values: PageValues): Promise<PageServer> {
 
   function data(url: URL, request: IncomingMessage, response: ServerResponse): void {
     const [kind, name, more] = url.pathname.slice('/api/v1/'.length).split('/').map(decodeURIComponent)
-    switch (kind) {
+    switch (kind ?? '') {
       case 'state':
         return json(response, 200, values.state)
       case 'plan':
@@ -168,7 +169,10 @@ function differenceOf(before: State, after: State): Difference {
   }
 }
 
-function keyed<T extends { readonly name: string }>(before: readonly T[], after: readonly T[]): { set: T[]; removed: string[] } {
+function keyed<T extends { readonly name: string }>(
+  before: readonly T[],
+  after: readonly T[],
+): { set: T[]; removed: string[] } {
   const known = new Map(before.map((each) => [each.name, each]))
   const set = after.filter((each) => known.get(each.name) !== each)
   for (const { name } of after) known.delete(name)

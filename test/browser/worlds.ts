@@ -26,18 +26,16 @@ export function emptyWorld(): PageValues {
 
 /** Everything is as it should be. */
 export function calmWorld(count: number): PageValues {
-  const clusters = exampleState.clusters.map(
-    (cluster): ClusterView => ({
-      ...cluster,
-      state: 'Serving',
-      text: 'leaves can be placed on it',
-      answersStill: false,
-      share: 1 / 3,
-      answeredHosts: count,
-      hosts: count,
-      reason: 'ClusterReady',
-    }),
-  )
+  const clusters = exampleState.clusters.map((cluster): ClusterView => ({
+    ...cluster,
+    state: 'Serving',
+    text: 'leaves can be placed on it',
+    answersStill: false,
+    share: 1 / 3,
+    answeredHosts: count,
+    hosts: count,
+    reason: 'ClusterReady',
+  }))
   const hosts = Array.from({ length: count }, (_, index) => calmHost(index))
   return {
     state: {
@@ -138,24 +136,22 @@ export const HOSTILE = {
 /** Whatever a tenant may write into an object, and some of what it may not. */
 export function hostileWorld(): PageValues {
   const names = [HOSTILE.long, HOSTILE.punycode, HOSTILE.markup, HOSTILE.rtl]
-  const hosts = names.map(
-    (name): HostView => ({
-      ...CALM_HOST,
-      name,
-      owner: `Ingress ${HOSTILE.markup}/${HOSTILE.rtl}`,
-      namespace: HOSTILE.markup,
-      state: 'degraded',
-      reason: 'AnswerDiffers',
-      text: `${name} is degraded at ${HOSTILE.markup}`,
-      answers: CALM_HOST.answers.map((answer) => ({
-        ...answer,
-        address: HOSTILE.long,
-        cluster: HOSTILE.rtl,
-        gateway: HOSTILE.markup,
-        services: [HOSTILE.long, HOSTILE.markup],
-      })),
-    }),
-  )
+  const hosts = names.map((name): HostView => ({
+    ...CALM_HOST,
+    name,
+    owner: `Ingress ${HOSTILE.markup}/${HOSTILE.rtl}`,
+    namespace: HOSTILE.markup,
+    state: 'degraded',
+    reason: 'AnswerDiffers',
+    text: `${name} is degraded at ${HOSTILE.markup}`,
+    answers: CALM_HOST.answers.map((answer) => ({
+      ...answer,
+      address: HOSTILE.long,
+      cluster: HOSTILE.rtl,
+      gateway: HOSTILE.markup,
+      services: [HOSTILE.long, HOSTILE.markup],
+    })),
+  }))
   const [cluster] = exampleState.clusters as [ClusterView]
   const [need] = exampleState.needsYou
   const [event] = exampleState.lastHour
@@ -190,7 +186,15 @@ export function hostileWorld(): PageValues {
     ...outage(),
     state,
     hosts: new Map(hosts.map(page)),
-    plan: { ...examplePlanPage, held: examplePlanPage.held.map((held) => ({ ...held, name: HOSTILE.long, text: HOSTILE.markup })) },
+    plan: {
+      ...examplePlanPage,
+      held: examplePlanPage.held.map((held) => ({
+        ...held,
+        name: HOSTILE.long,
+        scope: HOSTILE.markup,
+        text: HOSTILE.markup,
+      })),
+    },
     records: recordsOf(state),
   }
 }

@@ -69,7 +69,12 @@ function ManagerStatus({ manager }: { manager: ManagerView }): JSX.Element {
 }
 
 function modeTip({ mode, pausedBy, version }: ManagerView): string {
-  const writes = pausedBy.length > 0 ? `paused by ${pausedBy.join(' and ')}` : mode === 'observe' ? 'it decides and writes nothing' : 'it writes'
+  const writes =
+    pausedBy.length > 0
+      ? `paused by ${pausedBy.join(' and ')}`
+      : mode === 'observe'
+        ? 'it decides and writes nothing'
+        : 'it writes'
   return `Seamark ${version}: ${writes}`
 }
 
@@ -98,8 +103,8 @@ export function Notices(): JSX.Element | null {
     return (
       <p class="notice bar" role="status">
         <Shape name="triangle" tone="warn" /> The API server of the hub cannot be read
-        {age.message !== undefined && `: ${age.message}`}. What is shown is from <Clock key={age.readAt} at={age.readAt} />, and DNS goes on
-        as it was.
+        {age.message !== undefined && `: ${age.message}`}. What is shown is from{' '}
+        <Clock key={age.readAt} at={age.readAt} />, and DNS goes on as it was.
       </p>
     )
   return null

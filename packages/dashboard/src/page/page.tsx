@@ -64,7 +64,11 @@ function Content({ now, value }: { now: View; value: State | undefined }): JSX.E
     case 'plan':
       return <PlanView />
     case 'clusters':
-      return now.name === undefined ? <ClustersView value={value} /> : <ClusterDetails key={now.name} value={value} name={now.name} />
+      return now.name === undefined ? (
+        <ClustersView value={value} />
+      ) : (
+        <ClusterDetails key={now.name} value={value} name={now.name} />
+      )
     case 'zones':
       return <ZonesView value={value} name={now.name} />
     case 'history':

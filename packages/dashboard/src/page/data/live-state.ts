@@ -120,7 +120,11 @@ function lose(message: string): void {
 function messageOf(error: unknown): string {
   if (error instanceof RequestError) return error.message
   // What browsers say about a refused connection is "Failed to fetch".
-  return error instanceof TypeError ? 'the manager does not answer' : error instanceof Error ? error.message : String(error)
+  return error instanceof TypeError
+    ? 'the manager does not answer'
+    : error instanceof Error
+      ? error.message
+      : String(error)
 }
 
 async function tokenGiven(): Promise<void> {

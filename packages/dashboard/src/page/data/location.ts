@@ -19,7 +19,7 @@ export const view = computed(() => viewOf(path.value))
 export const query = computed(() => url.value.searchParams.get('q') ?? '')
 export const isFlowTable = computed(() => url.value.searchParams.get('flow') === 'table')
 
-export function viewOf(pathname: string): View {
+function viewOf(pathname: string): View {
   const [first = '', ...rest] = pathname.split('/').slice(1)
   const name = decode(rest.join('/'))
   switch (first) {
@@ -48,10 +48,6 @@ function decode(text: string): string {
   }
 }
 
-export const hostPath = (name: string): string => `/hosts/${encodeURIComponent(name)}`
-export const clusterPath = (name: string): string => `/clusters/${encodeURIComponent(name)}`
-export const zonePath = (name: string): string => `/zones/${encodeURIComponent(name)}`
-
 export function go(to: string): void {
   history.pushState(null, '', to)
   href.value = location.href
@@ -64,7 +60,7 @@ export function setQuery(changes: Readonly<Record<string, string | undefined>>):
 }
 
 /** The present address with another query. */
-export function withQuery(changes: Readonly<Record<string, string | undefined>>): string {
+function withQuery(changes: Readonly<Record<string, string | undefined>>): string {
   const next = new URL(url.value)
   for (const [key, value] of Object.entries(changes))
     if (value === undefined || value === '') next.searchParams.delete(key)

@@ -2,7 +2,7 @@
 import { useComputed } from '@preact/signals'
 import type { JSX } from 'preact'
 import type { HostPage } from '../../api/host-page.ts'
-import { hostPath } from '../data/location.ts'
+import { hostPath } from '../data/paths.ts'
 import { state } from '../data/live-state.ts'
 import { useReading } from '../data/reading.ts'
 import { Command } from '../parts/command.tsx'
@@ -91,7 +91,9 @@ function Verdict({ page }: { page: HostPage }): JSX.Element {
       {waiting !== undefined && (
         <p>
           <Shape name="half" tone="warn" /> It is being {waiting.what}: {waiting.waitsFor}
-          {waiting.until !== undefined && <Until key={waiting.until} at={waiting.until} before=", at most " after=" more" />}
+          {waiting.until !== undefined && (
+            <Until key={waiting.until} at={waiting.until} before=", at most " after=" more" />
+          )}
         </p>
       )}
       {held !== undefined && (

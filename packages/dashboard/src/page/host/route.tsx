@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import type { RouteAnswer } from '../../api/host-page.ts'
-import { hostPath } from '../data/location.ts'
+import { hostPath } from '../data/paths.ts'
 import { requestJson } from '../data/requests.ts'
 import { Command } from '../parts/command.tsx'
 import { Shape, type ShapeName, type Tone } from '../parts/shape.tsx'

@@ -1,7 +1,7 @@
 /** Targets of a host: what each gets of the answers, and how healthy it was in the last hour. */
 import type { JSX } from 'preact'
 import type { HealthChange, TargetView } from '../../api/host-page.ts'
-import { clusterPath } from '../data/location.ts'
+import { clusterPath } from '../data/paths.ts'
 import { Shape } from '../parts/shape.tsx'
 import { Since } from '../parts/time.tsx'
 import { countText, type Look, objectText, shareText } from '../parts/words.ts'
@@ -26,8 +26,22 @@ export function Targets({ targets, at }: { targets: readonly TargetView[]; at: s
 }
 
 function Target({ target, at }: { target: TargetView; at: string }): JSX.Element {
-  const { name, address, cluster, weight, priority, region, owner, share, isPublished, health, since, text, reason, history } =
-    target
+  const {
+    name,
+    address,
+    cluster,
+    weight,
+    priority,
+    region,
+    owner,
+    share,
+    isPublished,
+    health,
+    since,
+    text,
+    reason,
+    history,
+  } = target
   const { shape, tone, word } = HEALTH_LOOKS[health]
   const settings = [
     isPublished ? `${shareText(share)} of answers` : 'not published',

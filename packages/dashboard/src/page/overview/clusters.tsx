@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import { memo } from 'preact/compat'
 import type { ClusterView, TrafficView } from '../../api/state.ts'
-import { clusterPath } from '../data/location.ts'
+import { clusterPath } from '../data/paths.ts'
 import { Command } from '../parts/command.tsx'
 import { Region } from '../parts/region.tsx'
 import { Shape } from '../parts/shape.tsx'
@@ -28,7 +28,11 @@ export function ClustersRegion({
         <div class="scroll" tabIndex={0} role="group" aria-label="Clusters and their states">
           <ul role="list" class="cards">
             {clusters.map((cluster) => (
-              <ClusterCard key={cluster.name} cluster={cluster} isDimmed={!search.isEmpty && !search.cluster(cluster)} />
+              <ClusterCard
+                key={cluster.name}
+                cluster={cluster}
+                isDimmed={!search.isEmpty && !search.cluster(cluster)}
+              />
             ))}
           </ul>
         </div>

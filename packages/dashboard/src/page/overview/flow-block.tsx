@@ -4,7 +4,7 @@ import { memo } from 'preact/compat'
 import { Shape } from '../parts/shape.tsx'
 import { Until } from '../parts/time.tsx'
 import { ANSWER_LOOKS, HELD_LOOK, HOST_LOOKS } from '../parts/words.ts'
-import { clusterPath } from '../data/location.ts'
+import { clusterPath } from '../data/paths.ts'
 import type { FlowBand, FlowBlock } from './flow-blocks.ts'
 import { type Columns, heightOf, layoutOf, PAD_PX, ROW_PX, type Span, wordOf } from './flow-layout.ts'
 
@@ -33,7 +33,9 @@ export const FlowBlockView = memo(function FlowBlockView({ block, columns }: Pro
       </svg>
       <div
         class="block-name"
-        style={columns.isStacked ? { top: `${PAD_PX}px`, left: '0', right: '0' } : placeOf(nameSpan, PAD_PX + ROW_PX / 2)}
+        style={
+          columns.isStacked ? { top: `${PAD_PX}px`, left: '0', right: '0' } : placeOf(nameSpan, PAD_PX + ROW_PX / 2)
+        }
       >
         <Shape name={look.shape} tone={look.tone} />
         <a href={href} title={name}>
@@ -61,7 +63,17 @@ export const FlowBlockView = memo(function FlowBlockView({ block, columns }: Pro
   )
 })
 
-function Band({ band, columns, y, isGroup }: { band: FlowBand; columns: Columns; y: number; isGroup: boolean }): JSX.Element {
+function Band({
+  band,
+  columns,
+  y,
+  isGroup,
+}: {
+  band: FlowBand
+  columns: Columns
+  y: number
+  isGroup: boolean
+}): JSX.Element {
   const { address, cluster, gateway, service, state, cachedUntil } = band
   const { shape, tone } = ANSWER_LOOKS[state]
   const isQuiet = band.share === 0

@@ -4,7 +4,7 @@
  */
 import type { AnswerView, HostState, HostView } from '../../api/state.ts'
 import { countText } from '../parts/words.ts'
-import { hostPath } from '../data/location.ts'
+import { hostPath } from '../data/paths.ts'
 
 export interface FlowBand {
   readonly key: string
@@ -74,7 +74,9 @@ function blockOf(host: HostView): FlowBlock {
     href: hostPath(name),
     isGroup: false,
     state,
-    note: held?.reason ?? (state === 'as it should be' ? (waiting === undefined ? owner : `being ${waiting.what}`) : (reason ?? owner)),
+    note:
+      held?.reason ??
+      (state === 'as it should be' ? (waiting === undefined ? owner : `being ${waiting.what}`) : (reason ?? owner)),
     isHeld: held !== undefined,
     bands: answers.map(({ services = [], ...answer }, index) => ({
       ...answer,
@@ -107,7 +109,9 @@ function groupOf([zone, hosts]: [string, HostView[]]): FlowBlock {
   const sorted = [...sums].toSorted(([a, x], [b, y]) => y.share - x.share || (a < b ? -1 : 1))
   const parts = [
     countText(hosts.length, 'host'),
-    ...(['broken', 'degraded', 'held'] as const).flatMap((what) => (counts[what] > 0 ? [`${counts[what]} ${what}`] : [])),
+    ...(['broken', 'degraded', 'held'] as const).flatMap((what) =>
+      counts[what] > 0 ? [`${counts[what]} ${what}`] : [],
+    ),
   ]
   return {
     key: `zone ${zone}`,
@@ -121,11 +125,22 @@ function groupOf([zone, hosts]: [string, HostView[]]): FlowBlock {
   }
 }
 
-function add(sums: Map<string, Sum>, { cluster, address, share, state, gateway, services = [], isHeld }: AnswerView): void {
+function add(
+  sums: Map<string, Sum>,
+  { cluster, address, share, state, gateway, services = [], isHeld }: AnswerView,
+): void {
   const key = cluster ?? ''
   let sum = sums.get(key)
   if (sum === undefined) {
-    sum = { share: 0, byState: new Map(), addresses: new Set(), gateways: new Set(), services: new Set(), bands: 0, held: 0 }
+    sum = {
+      share: 0,
+      byState: new Map(),
+      addresses: new Set(),
+      gateways: new Set(),
+      services: new Set(),
+      bands: 0,
+      held: 0,
+    }
     sums.set(key, sum)
   }
   sum.share += share

@@ -19,7 +19,7 @@ const MOST_CURVES = 8
 const TRUNK_PX = 2
 
 const COLUMNS = ['name', 'answer', 'word', 'cluster', 'gateway', 'service'] as const
-export type ColumnName = (typeof COLUMNS)[number]
+type ColumnName = (typeof COLUMNS)[number]
 
 export interface Span {
   readonly x: number
@@ -36,10 +36,38 @@ export interface Columns extends Partial<Record<ColumnName, Span>> {
 const UNTIL_TEXT = ' 120 s'
 
 /** Of each column, in characters; what is longer is cut when there is no room. */
-const LEAST: Readonly<Record<ColumnName, number>> = { name: 16, answer: 15, word: 12, cluster: 5, gateway: 5, service: 8 }
-const MOST: Readonly<Record<ColumnName, number>> = { name: 48, answer: 39, word: 14, cluster: 24, gateway: 20, service: 40 }
-const INDENT: Readonly<Record<ColumnName, number>> = { name: SHAPE_PX, answer: SHAPE_PX, word: 0, cluster: 0, gateway: 0, service: 0 }
-const GAPS: Readonly<Record<ColumnName, number>> = { name: FORK_PX, answer: GAP_PX / 2, word: GAP_PX, cluster: GAP_PX, gateway: GAP_PX, service: 0 }
+const LEAST: Readonly<Record<ColumnName, number>> = {
+  name: 16,
+  answer: 15,
+  word: 12,
+  cluster: 5,
+  gateway: 5,
+  service: 8,
+}
+const MOST: Readonly<Record<ColumnName, number>> = {
+  name: 48,
+  answer: 39,
+  word: 14,
+  cluster: 24,
+  gateway: 20,
+  service: 40,
+}
+const INDENT: Readonly<Record<ColumnName, number>> = {
+  name: SHAPE_PX,
+  answer: SHAPE_PX,
+  word: 0,
+  cluster: 0,
+  gateway: 0,
+  service: 0,
+}
+const GAPS: Readonly<Record<ColumnName, number>> = {
+  name: FORK_PX,
+  answer: GAP_PX / 2,
+  word: GAP_PX,
+  cluster: GAP_PX,
+  gateway: GAP_PX,
+  service: 0,
+}
 
 export type Lengths = Readonly<Record<ColumnName, number>>
 
@@ -63,13 +91,16 @@ export function lengthsOf(blocks: readonly FlowBlock[]): Lengths {
 export function columnsOf(width: number, charPx: number, lengths: Lengths): Columns {
   const px = (column: ColumnName, chars: number): number => Math.ceil(INDENT[column] + chars * charPx)
   const widthOf = (columns: readonly ColumnName[]): number =>
-    columns.reduce((sum, column) => sum + px(column, LEAST[column]) + GAPS[column], 0) - GAPS[columns.at(-1) ?? 'service']
+    columns.reduce((sum, column) => sum + px(column, LEAST[column]) + GAPS[column], 0) -
+    GAPS[columns.at(-1) ?? 'service']
   const isStacked = width < widthOf(['name', 'answer', 'word', 'cluster'])
   const columns = COLUMNS.filter((column) => lengths[column] > 0 || column === 'answer').slice(isStacked ? 1 : 0)
   const start = isStacked ? FORK_PX : 0
   // What does not fit is on the page of the host.
-  while (columns.length > 3 && start + widthOf(columns) > width) columns.pop()
-  const missing = columns.map((column) => Math.max(0, px(column, Math.min(MOST[column], lengths[column])) - px(column, LEAST[column])))
+  while (columns.length > 2 && start + widthOf(columns) > width) columns.pop()
+  const missing = columns.map((column) =>
+    Math.max(0, px(column, Math.min(MOST[column], lengths[column])) - px(column, LEAST[column])),
+  )
   const wanted = missing.reduce((sum, each) => sum + each, 0)
   const spare = Math.max(0, width - start - widthOf(columns))
   const granted = wanted === 0 ? 0 : Math.min(1, spare / wanted)
@@ -85,7 +116,7 @@ export function columnsOf(width: number, charPx: number, lengths: Lengths): Colu
   return { ...spans, isStacked, charPx }
 }
 
-export interface BandPath {
+interface BandPath {
   readonly d: string
   readonly width: number
   readonly look: 'answered' | 'draining' | 'cached' | 'none' | 'foreign'

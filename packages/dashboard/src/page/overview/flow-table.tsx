@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import { useMemo } from 'preact/hooks'
 import type { AnswerView, HostView } from '../../api/state.ts'
-import { clusterPath, hostPath } from '../data/location.ts'
+import { clusterPath, hostPath } from '../data/paths.ts'
 import { Shape } from '../parts/shape.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { ANSWER_LOOKS, HELD_LOOK, HOST_LOOKS, shareText } from '../parts/words.ts'
@@ -52,7 +52,12 @@ const COLUMNS: readonly Column<Row>[] = [
       )
     },
   },
-  { title: 'Share', width: '2.9rem', isNumber: true, cell: ({ answer }) => (answer === undefined ? '–' : shareText(answer.share)) },
+  {
+    title: 'Share',
+    width: '2.9rem',
+    isNumber: true,
+    cell: ({ answer }) => (answer === undefined ? '–' : shareText(answer.share)),
+  },
   {
     title: 'Cluster',
     width: 'minmax(0, 0.8fr)',
@@ -60,7 +65,12 @@ const COLUMNS: readonly Column<Row>[] = [
       answer?.cluster === undefined ? '–' : <a href={clusterPath(answer.cluster)}>{answer.cluster}</a>,
     tip: ({ answer }) => answer?.cluster ?? '',
   },
-  { title: 'Gateway', width: 'minmax(0, 0.75fr)', cell: ({ answer }) => answer?.gateway ?? '–', tip: ({ answer }) => answer?.gateway ?? '' },
+  {
+    title: 'Gateway',
+    width: 'minmax(0, 0.75fr)',
+    cell: ({ answer }) => answer?.gateway ?? '–',
+    tip: ({ answer }) => answer?.gateway ?? '',
+  },
   {
     title: 'Service',
     width: 'minmax(0, 1.2fr)',

@@ -14,7 +14,13 @@ import { columnsOf, heightOf, lengthsOf } from './flow-layout.ts'
 import { FlowTable } from './flow-table.tsx'
 import { FoundRecords } from './found-records.tsx'
 
-export function FlowRegion({ hosts, total }: { hosts: ReadonlySignal<readonly HostView[]>; total: number }): JSX.Element {
+export function FlowRegion({
+  hosts,
+  total,
+}: {
+  hosts: ReadonlySignal<readonly HostView[]>
+  total: number
+}): JSX.Element {
   const found = hosts.value.length
   const count = found === total ? countText(total, 'host') : `${countOf(found)} of ${countText(total, 'host')}`
   return (

@@ -4,7 +4,7 @@ import type { JSX } from 'preact'
 import { memo } from 'preact/compat'
 import type { EventView } from '../../api/state.ts'
 import { nowMs } from '../data/clock.ts'
-import { clusterPath, hostPath } from '../data/location.ts'
+import { clusterPath, hostPath } from '../data/paths.ts'
 import { Region } from '../parts/region.tsx'
 import { Shape } from '../parts/shape.tsx'
 import { Clock } from '../parts/time.tsx'
@@ -41,7 +41,14 @@ function Line({ events }: { events: readonly EventView[] }): JSX.Element {
       <svg width="100%" height="18" focusable="false">
         <line x1="0" x2="100%" y1="9" y2="9" class="hour-line" />
         {QUARTERS.map((minutes) => (
-          <line key={minutes} x1={`${(minutes / 60) * 100}%`} x2={`${(minutes / 60) * 100}%`} y1="6" y2="12" class="hour-line" />
+          <line
+            key={minutes}
+            x1={`${(minutes / 60) * 100}%`}
+            x2={`${(minutes / 60) * 100}%`}
+            y1="6"
+            y2="12"
+            class="hour-line"
+          />
         ))}
         {events
           .filter((event) => Date.parse(event.at) > now.value - HOUR_MS)

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import { memo } from 'preact/compat'
 import type { NeedView } from '../../api/state.ts'
-import { clusterPath, hostPath, zonePath } from '../data/location.ts'
+import { clusterPath, hostPath, zonePath } from '../data/paths.ts'
 import { Command } from '../parts/command.tsx'
 import { Region } from '../parts/region.tsx'
 import { Shape } from '../parts/shape.tsx'
@@ -24,7 +24,9 @@ export function NeedsRegion({ needs, total, changedAt, isFiltered }: Props): JSX
         {/* What is added is read out; ages that change are not. */}
         <div aria-live="polite" aria-relevant="additions">
           {needs.length === 0 ? (
-            <p class="empty">{isFiltered && total > 0 ? 'Nothing that matches needs you.' : <Nothing changedAt={changedAt} />}</p>
+            <p class="empty">
+              {isFiltered && total > 0 ? 'Nothing that matches needs you.' : <Nothing changedAt={changedAt} />}
+            </p>
           ) : (
             <ul role="list">
               {needs.map((need) => (

@@ -2,7 +2,8 @@
 import { useSignalEffect } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { go, hostPath, query, setQuery, view } from '../data/location.ts'
+import { go, query, setQuery, view } from '../data/location.ts'
+import { hostPath } from '../data/paths.ts'
 import { state } from '../data/live-state.ts'
 import { parseQuery } from './search-query.ts'
 

@@ -27,7 +27,10 @@ export interface SearchQuery {
 }
 
 export function parseQuery(query: string): SearchQuery {
-  const words = query.toLowerCase().split(/\s+/).filter((word) => word !== '')
+  const words = query
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '')
   const terms = words.map(termOf)
   const matches = (searched: Searched): boolean => terms.every((term) => term(searched))
   return {
@@ -83,7 +86,13 @@ function searchedCluster({ name, addresses, location = '', state, reason = '' }:
 }
 
 function searchedReport(
-  { reason, object, text, host = '', cluster = '' }: { reason: string; object: ObjectRef; text: string; host?: string; cluster?: string },
+  {
+    reason,
+    object,
+    text,
+    host = '',
+    cluster = '',
+  }: { reason: string; object: ObjectRef; text: string; host?: string; cluster?: string },
   zone: string | undefined,
 ): Searched {
   const { kind, name, namespace = '' } = object

@@ -1,7 +1,17 @@
 /** States by shape, so that none is known by its colour alone; the word stands beside each. 12 × 12 px. */
 import type { JSX } from 'preact'
 
-export type ShapeName = 'disc' | 'half' | 'ring' | 'triangle' | 'square' | 'dashed' | 'diamond' | 'check' | 'held' | 'dash'
+export type ShapeName =
+  | 'disc'
+  | 'half'
+  | 'ring'
+  | 'triangle'
+  | 'square'
+  | 'dashed'
+  | 'diamond'
+  | 'check'
+  | 'held'
+  | 'dash'
 export type Tone = 'fine' | 'warn' | 'bad' | 'quiet'
 
 const DRAWINGS: Readonly<Record<ShapeName, JSX.Element>> = {

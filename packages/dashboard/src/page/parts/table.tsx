@@ -34,7 +34,10 @@ const BLOCK_PAD_PX = 16
 
 export function Table<T>({ label, columns, rows, keyOf, empty, classOf }: Props<T>): JSX.Element {
   const height = isNarrow.value ? columns.length * LINE_PX + BLOCK_PAD_PX : ROW_PX
-  const offsets = useMemo(() => Array.from({ length: rows.length + 1 }, (_, row) => row * height), [rows.length, height])
+  const offsets = useMemo(
+    () => Array.from({ length: rows.length + 1 }, (_, row) => row * height),
+    [rows.length, height],
+  )
   const isVirtual = rows.length > VIRTUAL_ABOVE
   const [ref, { from, to, above, below }] = useVisibleRows<HTMLTableSectionElement>(offsets, isVirtual)
   if (rows.length === 0) return <p class="empty">{empty}</p>
@@ -80,11 +83,11 @@ function Cell<T>({ column, row }: { column: Column<T>; row: T }): JSX.Element {
   }
   return isHead === true ? (
     <th role="rowheader" scope="row" {...props}>
-      {cell(row)}
+      <span class="value">{cell(row)}</span>
     </th>
   ) : (
     <td role="cell" {...props}>
-      {cell(row)}
+      <span class="value">{cell(row)}</span>
     </td>
   )
 }

@@ -23,7 +23,12 @@ export function visibleRows(offsets: ArrayLike<number>, top: number, bottom: num
   const total = offsets[count] ?? 0
   const from = Math.min(firstAfter(offsets, top), Math.max(0, count - 1))
   const to = Math.min(count, firstAfter(offsets, bottom) + 1)
-  return { from, to: Math.max(to, from), above: offsets[from] ?? 0, below: total - (offsets[Math.max(to, from)] ?? total) }
+  return {
+    from,
+    to: Math.max(to, from),
+    above: offsets[from] ?? 0,
+    below: total - (offsets[Math.max(to, from)] ?? total),
+  }
 }
 
 /** The last row that begins at or before `y`. */

@@ -2,7 +2,8 @@
 import { useComputed } from '@preact/signals'
 import type { JSX } from 'preact'
 import type { ClusterView, State } from '../../api/state.ts'
-import { clusterPath, query } from '../data/location.ts'
+import { query } from '../data/location.ts'
+import { clusterPath } from '../data/paths.ts'
 import { state } from '../data/live-state.ts'
 import { FlowTable } from '../overview/flow-table.tsx'
 import { trafficText } from '../overview/clusters.tsx'
@@ -36,7 +37,12 @@ const COLUMNS: readonly Column<ClusterView>[] = [
       )
     },
   },
-  { title: 'Since', width: '4.5rem', isNumber: true, cell: ({ since }) => (since === undefined ? '–' : <Age key={since} since={since} />) },
+  {
+    title: 'Since',
+    width: '4.5rem',
+    isNumber: true,
+    cell: ({ since }) => (since === undefined ? '–' : <Age key={since} since={since} />),
+  },
   { title: 'Answers', width: '5rem', isNumber: true, cell: ({ share }) => shareText(share) },
   { title: 'Hosts', width: '4.5rem', isNumber: true, cell: ({ hosts }) => countOf(hosts) },
   { title: 'Leaves', width: '4.5rem', isNumber: true, cell: ({ leaves }) => countOf(leaves) },
@@ -65,7 +71,11 @@ export function ClustersView({ value }: { value: State }): JSX.Element {
         columns={COLUMNS}
         rows={found}
         keyOf={({ name }) => name}
-        empty={value.clusters.length === 0 ? 'No cluster is registered: seamark cluster add CONTEXT registers one.' : 'No cluster matches.'}
+        empty={
+          value.clusters.length === 0
+            ? 'No cluster is registered: seamark cluster add CONTEXT registers one.'
+            : 'No cluster matches.'
+        }
       />
     </div>
   )
@@ -107,7 +117,8 @@ export function ClusterDetails({ value, name }: { value: State; name: string }):
 }
 
 function Facts({ cluster }: { cluster: ClusterView }): JSX.Element {
-  const { name, state, text, reason, since, until, share, hosts, answeredHosts, leaves, weight, location, version } = cluster
+  const { name, state, text, reason, since, until, share, hosts, answeredHosts, leaves, weight, location, version } =
+    cluster
   const { shape, tone, word } = CLUSTER_LOOKS[state]
   const isDrained = state === 'Draining' || state === 'Drained'
   const facts: readonly (readonly [string, string | number | undefined])[] = [

@@ -2,7 +2,8 @@
 import type { JSX } from 'preact'
 import type { HistoryPage } from '../../api/plan-page.ts'
 import type { EventView } from '../../api/state.ts'
-import { clusterPath, hostPath, query } from '../data/location.ts'
+import { query } from '../data/location.ts'
+import { clusterPath, hostPath } from '../data/paths.ts'
 import { state } from '../data/live-state.ts'
 import { useReading } from '../data/reading.ts'
 import { parseQuery } from '../overview/search-query.ts'
@@ -35,7 +36,12 @@ const COLUMNS: readonly Column<EventView>[] = [
     },
     tip: ({ object }) => objectText(object),
   },
-  { title: 'Reason', width: 'minmax(9rem, 1fr)', cell: ({ reason }) => <span class="mono">{reason}</span>, tip: ({ reason }) => reason },
+  {
+    title: 'Reason',
+    width: 'minmax(9rem, 1fr)',
+    cell: ({ reason }) => <span class="mono">{reason}</span>,
+    tip: ({ reason }) => reason,
+  },
   {
     title: 'Sentence',
     width: 'minmax(12rem, 4fr)',

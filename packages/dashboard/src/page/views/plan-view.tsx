@@ -1,7 +1,8 @@
 /** Plan: what would be written to DNS, and what holds it. */
 import type { JSX } from 'preact'
 import type { HeldView, PlanPage, ZonePlan } from '../../api/plan-page.ts'
-import { query, zonePath } from '../data/location.ts'
+import { query } from '../data/location.ts'
+import { zonePath } from '../data/paths.ts'
 import { state } from '../data/live-state.ts'
 import { useReading } from '../data/reading.ts'
 import { Command } from '../parts/command.tsx'
@@ -25,10 +26,20 @@ const HELD_COLUMNS: readonly Column<HeldView>[] = [
     tip: ({ text }) => text,
   },
   { title: 'Change', width: '5rem', cell: ({ op }) => op },
-  { title: 'Name', width: 'minmax(10rem, 2fr)', cell: ({ name }) => <span class="mono">{name}</span>, tip: ({ name }) => name },
+  {
+    title: 'Name',
+    width: 'minmax(10rem, 2fr)',
+    cell: ({ name }) => <span class="mono">{name}</span>,
+    tip: ({ name }) => name,
+  },
   { title: 'Type', width: '5.5rem', cell: ({ type }) => type },
   { title: 'Zone or kind', width: 'minmax(6rem, 1fr)', cell: ({ scope }) => scope, tip: ({ scope }) => scope },
-  { title: 'Held', width: '4.5rem', isNumber: true, cell: ({ since }) => (since === undefined ? '–' : <Age key={since} since={since} />) },
+  {
+    title: 'Held',
+    width: '4.5rem',
+    isNumber: true,
+    cell: ({ since }) => (since === undefined ? '–' : <Age key={since} since={since} />),
+  },
   {
     title: 'Command',
     width: 'minmax(13rem, 1.4fr)',
@@ -48,7 +59,12 @@ const CHANGE_COLUMNS: readonly Column<Change>[] = [
     tip: ({ name }) => name,
   },
   { title: 'Type', width: '4.5rem', cell: ({ type }) => type },
-  { title: 'From', width: 'minmax(8rem, 2fr)', cell: ({ from }) => <Values values={from} />, tip: ({ from }) => from.join(', ') },
+  {
+    title: 'From',
+    width: 'minmax(8rem, 2fr)',
+    cell: ({ from }) => <Values values={from} />,
+    tip: ({ from }) => from.join(', '),
+  },
   { title: 'To', width: 'minmax(8rem, 2fr)', cell: ({ to }) => <Values values={to} />, tip: ({ to }) => to.join(', ') },
   { title: 'Reason', width: 'minmax(9rem, 1.2fr)', cell: ({ reason }) => <span class="mono">{reason}</span> },
 ]
@@ -78,7 +94,8 @@ export function PlanView(): JSX.Element {
           </Region>
           {value.unread.map(({ zone, reason, text }) => (
             <p class="notice" key={zone}>
-              <Shape name="dashed" tone="warn" /> <strong>{zone}</strong> is not known: <code class="code">{reason}</code> {text}
+              <Shape name="dashed" tone="warn" /> <strong>{zone}</strong> is not known:{' '}
+              <code class="code">{reason}</code> {text}
             </p>
           ))}
           {value.zones.map(({ zone, provider, changes, changesTotal }) => (

@@ -2,7 +2,8 @@
 import type { JSX } from 'preact'
 import type { RecordsPage, RecordView } from '../../api/plan-page.ts'
 import type { State, ZoneView } from '../../api/state.ts'
-import { hostPath, query, zonePath } from '../data/location.ts'
+import { query } from '../data/location.ts'
+import { hostPath, zonePath } from '../data/paths.ts'
 import { useReading } from '../data/reading.ts'
 import { Command } from '../parts/command.tsx'
 import { Region } from '../parts/region.tsx'
@@ -60,7 +61,13 @@ const RECORD_COLUMNS: readonly Column<RecordView>[] = [
     width: 'minmax(10rem, 2.4fr)',
     isHead: true,
     cell: ({ name, host }) =>
-      host === undefined ? <span class="mono">{name}</span> : <a class="mono" href={hostPath(host)}>{name}</a>,
+      host === undefined ? (
+        <span class="mono">{name}</span>
+      ) : (
+        <a class="mono" href={hostPath(host)}>
+          {name}
+        </a>
+      ),
     tip: ({ name }) => name,
   },
   { title: 'Type', width: '4.5rem', cell: ({ type }) => type },
@@ -84,12 +91,21 @@ const RECORD_COLUMNS: readonly Column<RecordView>[] = [
     },
     tip: ({ owner = '' }) => owner,
   },
-  { title: 'Source', width: 'minmax(8rem, 1.6fr)', cell: ({ source }) => source ?? '–', tip: ({ source = '' }) => source },
+  {
+    title: 'Source',
+    width: 'minmax(8rem, 1.6fr)',
+    cell: ({ source }) => source ?? '–',
+    tip: ({ source = '' }) => source,
+  },
 ]
 
 export function ZonesView({ value, name }: { value: State; name: string | undefined }): JSX.Element {
   const search = query.value
-  const parameters = new URLSearchParams({ limit: String(LIMIT), ...(name !== undefined && { zone: name }), ...(search !== '' && { search }) })
+  const parameters = new URLSearchParams({
+    limit: String(LIMIT),
+    ...(name !== undefined && { zone: name }),
+    ...(search !== '' && { search }),
+  })
   const { value: page, fault } = useReading<RecordsPage>(`/api/v1/records?${parameters.toString()}`, value.zones).value
   const zones = name === undefined ? value.zones : value.zones.filter((zone) => zone.name === name)
   return (
@@ -126,5 +142,7 @@ export function ZonesView({ value, name }: { value: State; name: string | undefi
 }
 
 function noteOf({ records, total }: RecordsPage): string {
-  return total > records.length ? `the first ${countOf(records.length)} of ${countOf(total)}` : countText(total, 'record')
+  return total > records.length
+    ? `the first ${countOf(records.length)} of ${countOf(total)}`
+    : countText(total, 'record')
 }
