@@ -13,7 +13,7 @@ const STEPS = [
   ['format', bin('oxfmt'), ['--check', '.']],
   ['types', bin('tsc'), ['-p', 'tsconfig.json']],
   ['types of the page', bin('tsc'), ['-p', 'packages/dashboard/src/page/tsconfig.json']],
-  ['types of tests in a browser', bin('tsc'), ['-p', 'test/browser/tsconfig.json']],
+  ['types of its tests', bin('tsc'), ['-p', 'packages/dashboard/src/page/tsconfig.test.json']],
   ['dead code', bin('knip'), []],
   ['imports', ...script('check-imports.ts')],
   ['supply chain', ...script('check-supply-chain.ts')],

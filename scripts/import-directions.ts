@@ -14,7 +14,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   dialects: ['kube/object'],
   operator: ['kube', 'dns', 'dialects'],
   gateway: ['kube', 'dialects', 'regexp'],
-  dashboard: ['kube', 'dns', 'dialects', 'operator'],
+  dashboard: ['kube', 'dns', 'operator'],
 }
 /** What tests import in addition. */
 const TEST_HELPERS = /^(kit|kube\/testing)(\/|$)/

@@ -122,9 +122,7 @@ describe.skipIf(!needs('chromium'))('the page for everybody', () => {
     await open.page.getByRole('region', { name: 'Flow' }).waitFor()
     for (let step = 0; step < 12; step++) {
       await open.page.keyboard.press('Tab')
-      expect(await open.page.evaluate(() => getComputedStyle(document.activeElement as Element).outlineStyle)).not.toBe(
-        'none',
-      )
+      expect(await open.page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).not.toBe('none')
     }
   })
 
@@ -132,13 +130,10 @@ describe.skipIf(!needs('chromium'))('the page for everybody', () => {
     await using server = await servePage(outage())
     await using open = await openPage(browser, server.url, { reducedMotion: 'reduce' })
     await open.page.getByRole('region', { name: 'Flow' }).waitFor()
-    const moving = await open.page.evaluate(
-      () =>
-        [...document.querySelectorAll('*')].filter((element) => {
-          const { transitionDuration, animationName } = getComputedStyle(element)
-          return transitionDuration !== '0s' || animationName !== 'none'
-        }).length,
-    )
+    const moving = await open.page.evaluate(`[...document.querySelectorAll('*')].filter((element) => {
+      const { transitionDuration, animationName } = getComputedStyle(element)
+      return transitionDuration !== '0s' || animationName !== 'none'
+    }).length`)
     expect(moving).toBe(0)
   })
 
@@ -153,10 +148,9 @@ describe.skipIf(!needs('chromium'))('the page for everybody', () => {
 
   /** The accessible name of what has the focus. */
   async function focused(page: Page): Promise<string> {
-    return page.evaluate(() => {
-      const element = document.activeElement as HTMLElement
-      return element.getAttribute('aria-label') ?? element.innerText.trim()
-    })
+    return page.evaluate<string>(
+      "document.activeElement.getAttribute('aria-label') ?? document.activeElement.innerText.trim()",
+    )
   }
 
   async function tabTo(page: Page, name: string): Promise<void> {

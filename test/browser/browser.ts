@@ -52,22 +52,12 @@ export async function openPage(browser: Browser, url: string, options: BrowserCo
 /** One line for each element that violates a rule of axe. */
 export async function violationsOf(page: Page): Promise<string[]> {
   await page.evaluate(axeSource)
-  return page.evaluate(async () => {
-    const { axe } = globalThis as unknown as { axe: typeof import('axe-core') }
-    const { violations } = await axe.run(document, { resultTypes: ['violations'] })
-    return violations.flatMap(({ id, nodes }) =>
-      nodes.map(({ html, any }) => `${id}: ${html} ${any[0]?.message ?? ''}`),
-    )
-  })
+  // As text: what runs in the page has types of its own.
+  return page.evaluate<string[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
+    violations.flatMap(({ id, nodes }) => nodes.map(({ html, any }) => id + ': ' + html + ' ' + (any[0]?.message ?? ''))))`)
 }
 
 /** How far the page can be scrolled sideways, px. */
 export async function sidewaysOf(page: Page): Promise<number> {
-  return page.evaluate(() => {
-    const { document, innerWidth } = globalThis as unknown as {
-      document: { scrollingElement: { scrollWidth: number } }
-      innerWidth: number
-    }
-    return document.scrollingElement.scrollWidth - innerWidth
-  })
+  return page.evaluate<number>('document.scrollingElement.scrollWidth - innerWidth')
 }

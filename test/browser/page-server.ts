@@ -4,7 +4,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Beat, Difference, HostPage, PlanPage, RecordsPage, RouteAnswer, State } from '@seamark/dashboard'
+import type { Beat, Difference, HostPage, Keyed, PlanPage, RecordsPage, RouteAnswer, State } from '@seamark/dashboard'
 import { buildPage } from '../../scripts/build-page.mjs'
 
 const POLICY =
@@ -154,27 +154,25 @@ export async function servePage(values: PageValues): Promise<PageServer> {
 }
 
 function differenceOf(before: State, after: State): Difference {
-  const { version, manager, needsYou, needsYouTotal, lastHour, changedAt } = after
+  const { version, manager, needsYouTotal, changedAt } = after
+  const known = new Set(before.lastHour)
   return {
     base: before.version,
     version,
     manager,
-    clusters: keyed(before.clusters, after.clusters),
-    hosts: keyed(before.hosts, after.hosts),
-    zones: keyed(before.zones, after.zones),
-    needsYou,
+    clusters: keyed(before.clusters, after.clusters, ({ name }) => name),
+    hosts: keyed(before.hosts, after.hosts, ({ name }) => name),
+    zones: keyed(before.zones, after.zones, ({ name }) => name),
+    needsYou: keyed(before.needsYou, after.needsYou, ({ id }) => id),
     needsYouTotal,
-    lastHour,
+    events: after.lastHour.filter((event) => !known.has(event)),
     ...(changedAt !== undefined && { changedAt }),
   }
 }
 
-function keyed<T extends { readonly name: string }>(
-  before: readonly T[],
-  after: readonly T[],
-): { set: T[]; removed: string[] } {
-  const known = new Map(before.map((each) => [each.name, each]))
-  const set = after.filter((each) => known.get(each.name) !== each)
-  for (const { name } of after) known.delete(name)
+function keyed<T>(before: readonly T[], after: readonly T[], keyOf: (each: T) => string): Keyed<T> {
+  const known = new Map(before.map((each) => [keyOf(each), each]))
+  const set = after.filter((each) => known.get(keyOf(each)) !== each)
+  for (const each of after) known.delete(keyOf(each))
   return { set, removed: [...known.keys()] }
 }

@@ -124,9 +124,9 @@ describe.skipIf(!needs('chromium'))('the stream of the page in Chromium', () => 
     await field.fill('first')
     await field.press('Enter')
     await page.getByRole('table', { name: 'Held changes' }).waitFor()
-    expect(
-      await page.evaluate(() => [document.cookie, localStorage.length, sessionStorage.length, location.href]),
-    ).toEqual(['', 0, 0, `${server.url}/plan`])
+    expect(await page.evaluate('[document.cookie, localStorage.length, sessionStorage.length, location.href]')).toEqual(
+      ['', 0, 0, `${server.url}/plan`],
+    )
     server.requireToken('second')
     server.send('end', { message: 'The token has expired.' })
     await page.getByText('The token has expired.').waitFor()

@@ -157,7 +157,6 @@ export const exampleState: State = {
       serial: 41,
       records: 127,
       foreign: 2,
-      pending: 0,
       held: 13,
     },
     {
@@ -166,7 +165,6 @@ export const exampleState: State = {
       isServed: true,
       records: 9,
       foreign: 9,
-      pending: 0,
       held: 0,
       fault: 'ProviderUnavailable: 192.0.2.53 does not answer; published records are unchanged',
     },

@@ -6,6 +6,7 @@ export const REASONS = {
   // publish and wildcard: what became of a source object
   AnnotationInvalid: 'an annotation has a value that DNS or cert-manager would refuse',
   AnnotationNotPropagated: 'an annotation must not be copied to a Secret',
+  AnswerChanged: 'the DNS servers answer other values than before',
   AnswerDiffers: 'a DNS server answers other values than the desired ones',
   ApplyRejected: 'the API server refused an object',
   BalancePublishes: 'the records of the host are those of a DNSLoadBalancer; publish writes none',

@@ -5,7 +5,7 @@
  * in UTC. Fields are added within v1; a reader ignores what it does not know.
  */
 
-export const API_VERSION = 'dashboard.seamark.io/v1'
+export const API_VERSION = 'dashboard.seamark.io/v1' as const
 
 export interface State {
   readonly apiVersion: typeof API_VERSION
@@ -150,10 +150,10 @@ export interface ZoneView {
   readonly provider: string
   readonly isServed: boolean
   readonly serial?: number
+  /** RRsets, of another provider: names that are ours. */
   readonly records: number
-  /** RRsets without our marker. */
-  readonly foreign: number
-  readonly pending: number
+  /** RRsets without our marker; undefined: not read here. */
+  readonly foreign?: number
   readonly held: number
   readonly fault?: string
 }

@@ -7,12 +7,21 @@
  * event: beat        (no id)       data: Beat, every 5 s and when the data stops or begins to be current
  * event: end         (no id)       data: {"message"}: the token has expired or its rights changed; read again
  */
-import type { ClusterView, DataAge, EventView, HostView, ManagerView, NeedView, State, ZoneView } from './state.ts'
+import {
+  type ClusterView,
+  type DataAge,
+  type EventView,
+  type HostView,
+  type ManagerView,
+  MAX_EVENTS,
+  type NeedView,
+  type State,
+  type ZoneView,
+} from './state.ts'
 
 export interface Keyed<T> {
-  /** New, or in place of the one with this name. */
+  /** New, or in place of the one with this name (`needsYou`: this id). */
   readonly set: readonly T[]
-  /** Names. */
   readonly removed: readonly string[]
 }
 
@@ -25,11 +34,10 @@ export interface Difference {
   readonly clusters?: Keyed<ClusterView>
   readonly hosts?: Keyed<HostView>
   readonly zones?: Keyed<ZoneView>
-  /** The whole list. */
-  readonly needsYou?: readonly NeedView[]
+  readonly needsYou?: Keyed<NeedView>
   readonly needsYouTotal?: number
-  /** The whole list. */
-  readonly lastHour?: readonly EventView[]
+  /** New ones, and those with another count or time. */
+  readonly events?: readonly EventView[]
   readonly changedAt?: string
 }
 
@@ -41,29 +49,61 @@ export interface Beat {
 
 /** The state after a difference; undefined: it does not apply to this state. */
 export function applyDifference(state: State, difference: Difference): State | undefined {
-  const { base, version, clusters, hosts, zones, ...whole } = difference
+  const { base, version, clusters, hosts, zones, needsYou, events, ...whole } = difference
   if (state.version !== base) return undefined
   return {
     ...state,
     ...whole,
     version,
-    clusters: merge(state.clusters, clusters),
-    hosts: merge(state.hosts, hosts),
-    zones: merge(state.zones, zones),
+    clusters: merge(state.clusters, clusters, nameOf, byName),
+    hosts: merge(state.hosts, hosts, nameOf, byName),
+    zones: merge(state.zones, zones, nameOf, byName),
+    needsYou: merge(state.needsYou, needsYou, idOf, byHarm),
+    lastHour: events === undefined ? state.lastHour : mergeEvents(state.lastHour, events),
   }
 }
 
-/** Both sorted by name; unchanged elements are the same objects. */
-function merge<T extends { readonly name: string }>(before: readonly T[], change: Keyed<T> | undefined): readonly T[] {
+/** The order of `needsYou`: what breaks answers first, and of these the oldest. */
+export function byHarm(a: NeedView, b: NeedView): number {
+  const harm = Number(b.severity === 'broken') - Number(a.severity === 'broken')
+  return harm || compare(a.since ?? '9', b.since ?? '9') || compare(a.id, b.id)
+}
+
+export function byName(a: { readonly name: string }, b: { readonly name: string }): number {
+  return compare(a.name, b.name)
+}
+
+/** Newest first; not older than an hour before the newest, and not more than MAX_EVENTS. */
+export function mergeEvents(before: readonly EventView[], added: readonly EventView[]): readonly EventView[] {
+  const ids = new Set(added.map(({ id }) => id))
+  const all = [...added, ...before.filter(({ id }) => !ids.has(id))].sort((a, b) => compare(b.at, a.at))
+  const newestMs = Date.parse(all[0]?.at ?? '')
+  return all.slice(0, MAX_EVENTS).filter(({ at }) => Date.parse(at) > newestMs - HOUR_MS)
+}
+
+const HOUR_MS = 3_600_000
+const nameOf = ({ name }: { readonly name: string }): string => name
+const idOf = ({ id }: { readonly id: string }): string => id
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** `before` is in order; unchanged elements stay the same objects. */
+function merge<T>(
+  before: readonly T[],
+  change: Keyed<T> | undefined,
+  keyOf: (item: T) => string,
+  order: (a: T, b: T) => number,
+): readonly T[] {
   if (change === undefined) return before
-  const set = new Map(change.set.map((each) => [each.name, each]))
+  const set = new Map(change.set.map((each) => [keyOf(each), each]))
   const removed = new Set(change.removed)
   const after: T[] = []
+  let isOrdered = true
   for (const each of before) {
-    const next = set.get(each.name)
-    if (next !== undefined) set.delete(each.name)
-    if (next !== undefined || !removed.has(each.name)) after.push(next ?? each)
+    const next = set.get(keyOf(each))
+    if (next !== undefined) set.delete(keyOf(each))
+    if (next !== undefined && order(next, each) !== 0) isOrdered = false
+    if (next !== undefined || !removed.has(keyOf(each))) after.push(next ?? each)
   }
-  if (set.size === 0) return after
-  return [...after, ...set.values()].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+  after.push(...set.values())
+  return isOrdered && set.size === 0 ? after : after.sort(order)
 }

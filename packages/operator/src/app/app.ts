@@ -17,9 +17,9 @@ import { type DnsService, openDnsService } from '../serve/dns-service.ts'
 import { findCopyFolder } from '../serve/data-dir.ts'
 import { gateWrites, WriteRefused } from '../process/write-gate.ts'
 import { massLimits } from '../safety/config.ts'
-import { setUpCapabilities } from './capabilities.ts'
+import { endpointScope, setUpCapabilities } from './capabilities.ts'
 import { ownZonesRecords } from './own-zones.ts'
-import type { AppOptions, RecordsOptions } from './options.ts'
+import type { AppOptions, OpenPage, RecordsOptions } from './options.ts'
 
 /** A stop has to complete within 5 s, also when a part hangs. */
 const GRACE_MS = 4_500
@@ -78,8 +78,21 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
           log,
           clock,
         })
+  const heldListeners = new Set<() => void>()
+  let page: OpenPage | undefined
   try {
-    const parts = { dns, log, clock, killSwitch, checkWrite, serving }
+    page = await options.page?.({
+      manager: mgr,
+      options: () => withRecords(current, dns),
+      dns,
+      killSwitch,
+      endpointScope: endpointScope(withRecords(current, dns), namespace),
+      onHeldChange: (listener) => void heldListeners.add(listener),
+    })
+    const onHeld = (): void => {
+      for (const listener of heldListeners) listener()
+    }
+    const parts = { dns, page, onHeld, log, clock, killSwitch, checkWrite, serving }
     setUpCapabilities(mgr, () => withRecords(current, dns), parts)
     const { changes } = options
     changes?.onChange((next, settings) => {
@@ -90,6 +103,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     })
     await mgr.run(signal)
   } finally {
+    await page?.close()
     await dns?.close()
   }
 }

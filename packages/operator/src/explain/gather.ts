@@ -4,7 +4,7 @@
  * A host without a publish source may be in a DNSEndpoint of the wildcard capability, or in one written manually.
  */
 import { type Cluster, Forbidden, messageOf, NotFound, NotSynced } from '@seamark/kube'
-import { type Kind, keyOf } from '@seamark/kube/object'
+import { type Immutable, type Kind, keyOf } from '@seamark/kube/object'
 import { Certificate } from '../api/certificate.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { type Finding, warning } from '../finding.ts'
@@ -18,7 +18,7 @@ import { claimKey } from '../publish/sources/host-claim.ts'
 import { watchForPublish, watchPublishers } from '../publish/watches.ts'
 import type { AnswerFact, CertificateFact, EndpointFact, ExplainFacts, ManagerFact, PlanFact } from './chain.ts'
 import { findBalanceFact } from './balance-fact.ts'
-import { findDirectEndpoint } from './direct-endpoint.ts'
+import { type DirectEndpoint, findDirectEndpoint } from './direct-endpoint.ts'
 import { findReported } from './reported.ts'
 
 export interface ExplainDeps {
@@ -40,45 +40,28 @@ export async function gatherFacts(
 ): Promise<ExplainFacts> {
   const host = normalizeHost(given)
   const { decided, forbidden } = await decideHost(host, cluster, options, signal)
-  // Without publish a source only names the host: its record is that of a DNSEndpoint, if there is one.
-  const publishing = isPublishOn ? decided.filter((item) => !isBalanced(item, host)) : []
-  const chosen = publishing.find(isPublishing) ?? publishing[0]
+  const chosen = choose(host, decided, isPublishOn)
   const running = await manager?.(signal)
   const managed = { isPublishOn, ...(running !== undefined && { manager: running }) }
   const direct = chosen === undefined ? await findDirectEndpoint(host, cluster, signal) : undefined
   if (direct !== undefined) {
     const balance = await findBalanceFact(host, cluster, signal)
     return {
-      host,
+      ...directFacts(host, direct),
       ...(balance !== undefined && { balance }),
-      sources: [{ name: `DNSEndpoint ${direct.name}${direct.origin}`, findings: [], isPublishing: true }],
-      targets: direct.targets,
-      addressFindings: [],
-      certificate: undefined,
-      endpoint: direct,
       plan: await plan?.(direct.dnsName, direct.targets, signal),
       answer: await answer?.(host, signal),
       ...managed,
     }
   }
-  const targets = chosen === undefined ? [] : targetsOf(chosen, host)
   const [certificate, endpoint] = await Promise.all([
     findCertificate(chosen, cluster, signal),
     findEndpoint(chosen, host, cluster, signal),
   ])
-  const shown = targets.length > 0 ? targets : (endpoint?.targets ?? [])
+  const facts = sourceFacts(host, { decided, chosen, isPublishOn, certificate, endpoint })
   return {
-    host,
-    sources: decided.map((item) => ({
-      name: `${item.source.kind} ${sourceKey(item.source)}`,
-      findings: findingsOf(item),
-      isPublishing: isPublishOn && isPublishing(item),
-    })),
-    targets,
-    addressFindings: chosen?.decision?.children.dns.findings ?? [],
-    certificate,
-    endpoint,
-    plan: await plan?.(host, shown, signal),
+    ...facts,
+    plan: await plan?.(host, shownTargets(facts), signal),
     answer: await answer?.(host, signal),
     forbidden,
     reported: chosen === undefined ? [] : await findReported(chosen, cluster, signal),
@@ -86,7 +69,62 @@ export async function gatherFacts(
   }
 }
 
-interface HostDecision extends SourceDecision {
+/** The source whose hops are shown: the one that publishes, else the first. Without publish a source only names the host. */
+export function choose(host: string, decided: readonly HostDecision[], isPublishOn: boolean): HostDecision | undefined {
+  const publishing = isPublishOn ? decided.filter((item) => !isBalanced(item, host)) : []
+  return publishing.find(isPublishing) ?? publishing[0]
+}
+
+type Gathered = Omit<ExplainFacts, 'plan' | 'answer'>
+
+/** Its record is that of a DNSEndpoint without a source. */
+export function directFacts(host: string, direct: DirectEndpoint): Gathered {
+  return {
+    host,
+    sources: [{ name: `DNSEndpoint ${direct.name}${direct.origin}`, findings: [], isPublishing: true }],
+    targets: direct.targets,
+    addressFindings: [],
+    certificate: undefined,
+    endpoint: direct,
+  }
+}
+
+export function sourceFacts(
+  host: string,
+  {
+    decided,
+    chosen,
+    isPublishOn,
+    certificate,
+    endpoint,
+  }: {
+    readonly decided: readonly HostDecision[]
+    readonly chosen: HostDecision | undefined
+    readonly isPublishOn: boolean
+    readonly certificate: CertificateFact | undefined
+    readonly endpoint: EndpointFact | undefined
+  },
+): Gathered {
+  return {
+    host,
+    sources: decided.map((item) => ({
+      name: `${item.source.kind} ${sourceKey(item.source)}`,
+      findings: findingsOf(item),
+      isPublishing: isPublishOn && isPublishing(item),
+    })),
+    targets: chosen === undefined ? [] : targetsOf(chosen, host),
+    addressFindings: chosen?.decision?.children.dns.findings ?? [],
+    certificate,
+    endpoint,
+  }
+}
+
+/** The requested targets, else those that are published. */
+function shownTargets({ targets, endpoint }: Pick<ExplainFacts, 'targets' | 'endpoint'>): readonly string[] {
+  return targets.length > 0 ? targets : (endpoint?.targets ?? [])
+}
+
+export interface HostDecision extends SourceDecision {
   /** Why nothing of the decision may be written yet. */
   readonly held: Finding | undefined
 }
@@ -201,23 +239,30 @@ async function findEndpoint(
   { client }: Cluster,
   signal: AbortSignal,
 ): Promise<EndpointFact | undefined> {
-  const owned = chosen?.owned.find(
-    ({ object }) =>
-      isDnsEndpoint(object) && object.spec.endpoints.some((endpoint) => normalizeHost(endpoint.dnsName) === host),
-  )
-  if (owned === undefined) return undefined
-  const live = await client.find(DNSEndpoint, keyOf(owned.object), { signal })
-  if (live === undefined) return undefined
+  const owned = ownedEndpoint(chosen, host)
+  const live = owned === undefined ? undefined : await client.find(DNSEndpoint, keyOf(owned), { signal })
+  return live === undefined ? undefined : endpointFact(live, host)
+}
+
+/** The DNSEndpoint of a source that has the host, as the caches have it. */
+export function ownedEndpoint(chosen: SourceDecision | undefined, host: string): Immutable<DNSEndpoint> | undefined {
+  for (const { object } of chosen?.owned ?? [])
+    if (isDnsEndpoint(object) && object.spec.endpoints.some(({ dnsName }) => normalizeHost(dnsName) === host))
+      return object
+  return undefined
+}
+
+export function endpointFact(object: Immutable<DNSEndpoint>, host: string): EndpointFact {
   return {
-    name: keyOf(live),
-    targets: live.spec.endpoints
-      .filter((endpoint) => normalizeHost(endpoint.dnsName) === host)
-      .flatMap((endpoint) => endpoint.targets),
-    generation: live.metadata.generation ?? 0,
-    observedGeneration: live.status?.observedGeneration,
+    name: keyOf(object),
+    targets: object.spec.endpoints
+      .filter(({ dnsName }) => normalizeHost(dnsName) === host)
+      .flatMap(({ targets }) => targets),
+    generation: object.metadata.generation ?? 0,
+    observedGeneration: object.status?.observedGeneration,
   }
 }
 
-function isDnsEndpoint(object: unknown): object is DNSEndpoint {
+function isDnsEndpoint(object: unknown): object is Immutable<DNSEndpoint> {
   return Array.isArray((object as DNSEndpoint).spec.endpoints)
 }

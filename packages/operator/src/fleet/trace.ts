@@ -3,8 +3,7 @@
  * only, and computes no decision again: what is shown is what the controllers stored.
  */
 import { isIP } from 'node:net'
-import { type Client, findCondition, isConditionTrue } from '@seamark/kube'
-import { keyOf } from '@seamark/kube/object'
+import { type Client, findCondition, type Immutable, isConditionTrue } from '@seamark/kube'
 import { Cluster } from '../api/cluster.ts'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import { GlobalIngress } from '../api/global-ingress.ts'
@@ -38,7 +37,7 @@ interface TracedLeaf {
 
 interface TracedRoot {
   readonly root: string
-  readonly global: GlobalIngress
+  readonly global: Immutable<GlobalIngress>
   readonly leaves: readonly TracedLeaf[]
   readonly isDeleting: boolean
 }
@@ -48,6 +47,20 @@ export interface HostTrace {
   /** `Ingress shop/web`; undefined: no root claims the host. */
   readonly owner: string | undefined
   readonly roots: readonly TracedRoot[]
+}
+
+/** What is stored on the hub about one host. */
+export interface TracedObjects {
+  /** Every one that has the host. */
+  readonly globals: readonly Immutable<GlobalIngress>[]
+  /** At least those of the roots. */
+  readonly leaves: readonly Immutable<LeafIngress>[]
+  /** At least those of the roots, and of the owner of the host. */
+  readonly endpoints: readonly Immutable<DNSLoadBalancerEndpoint>[]
+  readonly findCluster: (name: string) => Immutable<Cluster> | undefined
+  readonly claim: Immutable<HostClaim> | undefined
+  /** Roots that are being deleted although no GlobalIngress says so yet. @default none */
+  readonly deletedRoots?: ReadonlySet<string>
 }
 
 /** Undefined: no root of the fleet names the host. */
@@ -61,18 +74,39 @@ export async function traceHost(client: Client, given: string, signal?: AbortSig
     client.list(DNSLoadBalancerEndpoint, options).catch(() => ({ items: [] })),
     client.find(HostClaim, claimName(host), options),
   ])
-  const own = globals.items.filter(({ spec }) => spec.hosts.some((each) => each.host === host || each.managed === host))
-  const [owner] = claim?.spec.owners ?? []
-  if (own.length === 0 && claim === undefined) return undefined
+  const own = globals.items.filter((global) => hostsOf(global).includes(host))
   const clusterByName = new Map(clusters.items.map((cluster) => [cluster.metadata.name ?? '', cluster]))
-  const tracing = own.map(async (global): Promise<TracedRoot> => {
+  const deleted = await Promise.all(
+    own.map(async (global) => ((await isRootDeleting(client, global, signal)) ? [global.spec.rootRef.uid] : [])),
+  )
+  return traceOf(host, {
+    globals: own,
+    leaves: leaves.items,
+    endpoints: endpoints.items,
+    findCluster: (name) => clusterByName.get(name),
+    claim,
+    deletedRoots: new Set(deleted.flat()),
+  })
+}
+
+/** The hosts of a root, and the managed names of them. */
+export function hostsOf({ spec }: Immutable<GlobalIngress>): string[] {
+  return spec.hosts.flatMap(({ host, managed }) => (managed === undefined ? [host] : [host, managed]))
+}
+
+/** Undefined: no root of the fleet names the host. Pure. */
+export function traceOf(host: string, objects: TracedObjects): HostTrace | undefined {
+  const { globals, leaves, endpoints, findCluster, claim, deletedRoots = new Set() } = objects
+  if (globals.length === 0 && claim === undefined) return undefined
+  const [owner] = claim?.spec.owners ?? []
+  const roots = globals.map((global): TracedRoot => {
     const uid = global.spec.rootRef.uid
     const offering = claim?.spec.owners.some((each) => each.uid === uid) === true ? (owner?.uid ?? uid) : uid
-    const traced = leaves.items
+    const traced = leaves
       .filter(({ metadata }) => metadata.labels?.[ROOT_UID_LABEL] === uid)
       .map(({ spec, status }) => {
         const reported = new Map(
-          endpoints.items
+          endpoints
             .filter(
               ({ metadata }) =>
                 metadata.labels?.[ROOT_UID_LABEL] === offering && metadata.labels[LEAF_CLUSTER_LABEL] === spec.cluster,
@@ -81,9 +115,8 @@ export async function traceHost(client: Client, given: string, signal?: AbortSig
         )
         return {
           cluster: spec.cluster,
-          clusterReady:
-            findCondition(clusterByName.get(spec.cluster)?.status?.conditions, 'Ready')?.reason ?? 'Unknown',
-          isClusterDraining: isDraining(clusterByName.get(spec.cluster)),
+          clusterReady: findCondition(findCluster(spec.cluster)?.status?.conditions, 'Ready')?.reason ?? 'Unknown',
+          isClusterDraining: isDraining(findCluster(spec.cluster)),
           phase: status?.phase ?? 'Pending',
           reason: status?.reason ?? 'ApplyPending',
           isStale: status?.stale === true,
@@ -100,10 +133,9 @@ export async function traceHost(client: Client, given: string, signal?: AbortSig
       root: `${global.spec.rootRef.kind} ${global.metadata.namespace}/${global.spec.rootRef.name}`,
       global,
       leaves: traced,
-      isDeleting: await isRootDeleting(client, global, signal),
+      isDeleting: isReportedAsDeleting(global) || deletedRoots.has(uid),
     }
   })
-  const roots = await Promise.all(tracing)
   return {
     host,
     owner: claim === undefined ? undefined : `${owner?.kind ?? 'root'} ${claim.spec.namespace}/${owner?.name ?? ''}`,
@@ -111,28 +143,32 @@ export async function traceHost(client: Client, given: string, signal?: AbortSig
   }
 }
 
-function isDraining(cluster: Cluster | undefined): boolean {
+function isDraining(cluster: Immutable<Cluster> | undefined): boolean {
   return cluster?.spec.drain?.enabled === true || cluster?.metadata.deletionTimestamp !== undefined
 }
 
-/** The conditions of the GlobalIngress say it as soon as the manager saw it; the root itself, from the first moment. */
-async function isRootDeleting(client: Client, global: GlobalIngress, signal?: AbortSignal): Promise<boolean> {
-  const { metadata, spec, status } = global
+/** The conditions of the GlobalIngress say it as soon as the manager saw it. */
+function isReportedAsDeleting({ metadata, status }: Immutable<GlobalIngress>): boolean {
   if (metadata.deletionTimestamp !== undefined || status?.withdrawnAt !== undefined) return true
-  if (findCondition(status?.conditions, 'Ready')?.reason === 'RootDeleted') return true
-  const { kind, name, uid } = spec.rootRef
+  return findCondition(status?.conditions, 'Ready')?.reason === 'RootDeleted'
+}
+
+/** The root itself says it from the first moment. */
+async function isRootDeleting(client: Client, global: GlobalIngress, signal?: AbortSignal): Promise<boolean> {
+  if (isReportedAsDeleting(global)) return true
+  const { kind, name, uid } = global.spec.rootRef
   const root = ROOT_KINDS.find((each) => each.kind.kind === kind)
   if (root === undefined) return false
   // Without the right to read roots, what the manager said counts.
-  const live = await client.find(root.kind, `${metadata.namespace}/${name}`, { signal }).catch(() => undefined)
+  const live = await client.find(root.kind, `${global.metadata.namespace}/${name}`, { signal }).catch(() => undefined)
   return live?.metadata.uid === uid && live.metadata.deletionTimestamp !== undefined
 }
 
 /** What balance decided, and where DNS servers answer something else, that. */
 function stateOf(
   value: string,
-  endpoint: DNSLoadBalancerEndpoint | undefined,
-  status: GlobalIngress['status'],
+  endpoint: Immutable<DNSLoadBalancerEndpoint> | undefined,
+  status: Immutable<GlobalIngress>['status'],
 ): string {
   const isActive = endpoint?.status?.active === true
   const decided = decidedState(endpoint, isActive)
@@ -146,7 +182,7 @@ function stateOf(
   return `${decided}, ${isActive ? 'not answered' : 'still answered'}`
 }
 
-function decidedState(endpoint: DNSLoadBalancerEndpoint | undefined, isActive: boolean): string {
+function decidedState(endpoint: Immutable<DNSLoadBalancerEndpoint> | undefined, isActive: boolean): string {
   if (endpoint === undefined) return 'not offered'
   if (endpoint.spec.drain === true) return isActive ? 'draining' : 'withdrawn'
   if (isActive) return 'published'
@@ -364,44 +400,4 @@ function placementOf({ global: { status }, leaves }: TracedRoot) {
   const [first = ''] = (message ?? '').split('; not on ')
   const others = (status?.notPlaced ?? []).map((each) => `not on ${each.clusters.join(', ')}: ${each.message}`)
   return { isOk: !isWithoutLeaf && placed?.status !== 'False', reason, text: [first, ...others].join('; ') }
-}
-
-export interface DrainPreview {
-  /** Roots with a leaf on the cluster, and where their traffic goes. */
-  readonly moves: readonly {
-    readonly root: string
-    readonly hosts: readonly string[]
-    /** Clusters that serve it. */
-    readonly to: readonly string[]
-    /** Clusters of which one gets a leaf when no other serves. */
-    readonly spares: readonly string[]
-  }[]
-  /** Roots that no other cluster serves or could serve. */
-  readonly dark: readonly string[]
-}
-
-/** What draining a cluster does, from the stored state. */
-export async function previewDrain(client: Client, cluster: string, signal?: AbortSignal): Promise<DrainPreview> {
-  const [globals, leaves] = await Promise.all([
-    client.list(GlobalIngress, { signal }),
-    client.list(LeafIngress, { signal }),
-  ])
-  const moves: { root: string; hosts: string[]; to: string[]; spares: string[] }[] = []
-  for (const global of globals.items) {
-    const own = leaves.items.filter(({ metadata }) => metadata.labels?.[ROOT_UID_LABEL] === global.spec.rootRef.uid)
-    if (!own.some(({ spec }) => spec.cluster === cluster)) continue
-    const to = own
-      .filter(
-        ({ spec, status }) => spec.cluster !== cluster && status?.phase === 'Active' && spec.lifecycle === 'Active',
-      )
-      .map(({ spec }) => spec.cluster)
-    moves.push({
-      root: keyOf({ metadata: { ...global.metadata, name: global.spec.rootRef.name } }),
-      hosts: global.spec.hosts.map(({ host }) => host),
-      to: to.sort(),
-      spares: (global.status?.spareClusters ?? []).filter((name) => name !== cluster),
-    })
-  }
-  const dark = moves.filter(({ to, spares }) => to.length === 0 && spares.length === 0)
-  return { moves, dark: dark.map(({ root }) => root) }
 }

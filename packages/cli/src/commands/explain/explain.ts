@@ -8,39 +8,22 @@ import { createDnsClient, groupRecords, type ServerAddress } from '@seamark/dns'
 import { type Cluster, ConfigMap, messageOf } from '@seamark/kube'
 import {
   type AnswerFact,
-  checkSources,
   CONFIGURATION_OBJECT,
-  createKillSwitch,
-  DNSEndpoint,
   explain,
-  type ExplainFacts,
   type ExplainDeps,
   type Explanation,
-  findPlanFact,
-  findRecordReports,
-  fleetHops,
-  type PlanFactDeps,
+  fleetFacts,
   gatherFacts,
-  type HostTrace,
   isPausedBy,
-  massLimits,
   type LoadedConfig,
-  openEngine,
-  openRecordsStores,
+  PlanReader,
   processGrants,
-  ProviderError,
-  publishedAddresses,
   publishOptions,
   REASONS,
   recordsInUse,
   RecordsError,
-  servedBy,
-  sourceOf,
-  storedAnswer,
-  storedZonesProvider,
-  tenantRules,
   traceHost,
-  waitingOf,
+  zoneName,
 } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
@@ -99,12 +82,9 @@ export function build(io: Io): Command {
         io.signal,
       )
       const trace = await traceHost(cluster.client, host, io.signal).catch(() => undefined)
-      const published = trace === undefined ? undefined : publishedAddresses(trace)
       const request = question === undefined ? undefined : await traceInCluster(cluster.client, question, io.signal)
       const explanation = explain({
         ...facts,
-        ...(trace !== undefined && { fleet: fleetHops(trace) }),
-        ...(published !== undefined && { published }),
         ...(trace !== undefined && fleetFacts(trace)),
         ...(hasOnlyOwnZones(config) && { ownZones: config.dns.zones.map(zoneName) }),
         ...(request !== undefined && { route: { isServed: request.outcome !== 'none', text: request.text } }),
@@ -131,77 +111,32 @@ function hostOf({ authority }: { readonly authority: string }): string {
   return authority.replace(/:\d+$/, '')
 }
 
-/** The manager's own view of a name: the same providers, guard state and switches, and no write. */
+/** The manager's own view of a name. */
 function planReader(
   io: Io,
-  cluster: Cluster,
+  { client }: Cluster,
   config: LoadedConfig['config'],
   namespace: string,
 ): NonNullable<ExplainDeps['plan']> {
-  const { mode, pause, dns } = config
-  const records = recordsInUse(config)
+  const reader = new PlanReader({
+    client,
+    namespace,
+    records: recordsInUse(config),
+    dns: config.dns,
+    mode: config.mode,
+    isPaused: async (signal) => config.pause || readPause({ client }, namespace, signal),
+    safety: config.safety,
+    grants: processGrants(config.grants, namespace),
+    env: io.env,
+  })
   return async (host, targets, signal) => {
-    const { client } = cluster
-    // Without providers, names outside of the zones of the DNS server are left to ExternalDNS.
-    if (records.providers.length === 0 && !isInZone(host, dns.zones)) return undefined
-    const isPaused = pause || (await readPause(cluster, namespace, signal))
-    const killSwitch = createKillSwitch(...(isPaused ? ['paused'] : []))
-    const stores = openRecordsStores(client, namespace, records.stateFolder)
     try {
-      const limits = massLimits(config.safety)
-      const providers = dns.listen.length === 0 ? [] : [storedZonesProvider({ config: dns, client, namespace })]
-      const opened = {
-        config: records,
-        mode,
-        env: io.env,
-        client,
-        killSwitch,
-        providers,
-        massLimits: limits,
-        ...stores,
-      }
-      const { engine } = await openEngine(opened)
-      try {
-        const { namespace: only } = records.dnsEndpoints
-        const { items } = await client.list(DNSEndpoint, { signal, ...(only !== '' && { namespace: only }) })
-        const endpoints = items.filter(servedBy(records))
-        const present = new Set(endpoints.map((object) => sourceOf(object).uid))
-        const confirmGone: PlanFactDeps['confirmGone'] = async (owned) =>
-          checkSources(
-            client,
-            { owned, present, isServed: servedBy(records), now: Date.now(), massLimits: limits },
-            signal,
-          )
-        const rules = tenantRules(records, processGrants(config.grants, namespace), namespace)
-        const deps: PlanFactDeps = {
-          engine,
-          endpoints,
-          defaultTtl: records.defaultTtl,
-          rules,
-          plans: stores.plans,
-          reports: async (requesting, name) => findRecordReports(requesting, name, client, signal),
-        }
-        return await findPlanFact(host, targets, endpoints.length === 0 ? deps : { ...deps, confirmGone }, signal)
-      } finally {
-        await engine.close()
-      }
+      return await reader.ofName(host, targets, signal)
     } catch (error) {
       if (error instanceof RecordsError) throw new CommandError(error.message, EXIT.usage)
-      if (!(error instanceof ProviderError)) throw error
-      const providerFault = { reason: error.code, message: error.message }
-      return { zone: '', pending: [], refused: [], records: [], providerFault }
+      throw error
     }
   }
-}
-
-/** `zones`: NAME or NAME=FILE. */
-function isInZone(host: string, zones: readonly string[]): boolean {
-  const name = host.toLowerCase().replace(/\.$/, '')
-  return zones.map(zoneName).some((zone) => name === zone || name.endsWith(`.${zone}`))
-}
-
-function zoneName(text: string): string {
-  return (text.split('=', 1)[0] ?? '').toLowerCase().replace(/\.$/, '')
 }
 
 /** Nothing of this configuration answers other names. */
@@ -210,7 +145,11 @@ function hasOnlyOwnZones(config: LoadedConfig['config']): boolean {
   return dns.listen.length > 0 && recordsInUse(config).providers.length === 0 && !fleet.answeredElsewhere
 }
 
-async function readPause({ client }: Cluster, namespace: string, signal: AbortSignal): Promise<boolean> {
+async function readPause(
+  { client }: Pick<Cluster, 'client'>,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   const switches = await client.find(ConfigMap, `${namespace}/${CONFIGURATION_OBJECT}`, { signal })
   return isPausedBy(switches?.metadata.annotations)
 }
@@ -239,17 +178,6 @@ async function ask(server: string, name: string, signal: AbortSignal): Promise<A
     return { server, targets: [], fault: messageOf(error) }
   } finally {
     await client.close()
-  }
-}
-
-/** What the manager stored about a host of the fleet, beside its hops. */
-function fleetFacts(trace: HostTrace): Pick<ExplainFacts, 'storedAnswer' | 'waiting' | 'isAnswerPartial'> {
-  const stored = storedAnswer(trace)
-  const waiting = waitingOf(trace)
-  return {
-    ...(stored !== undefined && { storedAnswer: stored }),
-    ...(waiting !== undefined && { waiting }),
-    isAnswerPartial: trace.roots.some(({ global }) => ['weighted', 'geo'].includes(global.spec.strategy)),
   }
 }
 

@@ -5,7 +5,8 @@ import type { RouteAnswer } from '../../api/host-page.ts'
 import { hostPath } from '../data/paths.ts'
 import { requestJson } from '../data/requests.ts'
 import { Command } from '../parts/command.tsx'
-import { Shape, type ShapeName, type Tone } from '../parts/shape.tsx'
+import { Shape } from '../parts/shape.tsx'
+import type { ShapeName, Tone } from '../parts/words.ts'
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 

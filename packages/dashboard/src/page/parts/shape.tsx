@@ -1,18 +1,6 @@
 /** States by shape, so that none is known by its colour alone; the word stands beside each. 12 × 12 px. */
 import type { JSX } from 'preact'
-
-export type ShapeName =
-  | 'disc'
-  | 'half'
-  | 'ring'
-  | 'triangle'
-  | 'square'
-  | 'dashed'
-  | 'diamond'
-  | 'check'
-  | 'held'
-  | 'dash'
-export type Tone = 'fine' | 'warn' | 'bad' | 'quiet'
+import type { ShapeName, Tone } from './words.ts'
 
 const DRAWINGS: Readonly<Record<ShapeName, JSX.Element>> = {
   disc: <circle cx="6" cy="6" r="4" fill="currentColor" />,

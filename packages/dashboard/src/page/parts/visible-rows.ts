@@ -2,46 +2,12 @@
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { RefObject } from 'preact'
+import { type Visible, visibleRows } from './row-range.ts'
 
 /** Lists up to this long are shown whole. */
 export const VIRTUAL_ABOVE = 200
 /** Above and below what is visible, px: for a fast scroll, and so that the next row can be focused. */
 const MARGIN_PX = 300
-
-export interface Visible {
-  /** First and one after the last. */
-  readonly from: number
-  readonly to: number
-  /** Heights of what is left out, px. */
-  readonly above: number
-  readonly below: number
-}
-
-/** `offsets`: where each row begins, px, and at the end where the last one ends. */
-export function visibleRows(offsets: ArrayLike<number>, top: number, bottom: number): Visible {
-  const count = offsets.length - 1
-  const total = offsets[count] ?? 0
-  const from = Math.min(firstAfter(offsets, top), Math.max(0, count - 1))
-  const to = Math.min(count, firstAfter(offsets, bottom) + 1)
-  return {
-    from,
-    to: Math.max(to, from),
-    above: offsets[from] ?? 0,
-    below: total - (offsets[Math.max(to, from)] ?? total),
-  }
-}
-
-/** The last row that begins at or before `y`. */
-function firstAfter(offsets: ArrayLike<number>, y: number): number {
-  let low = 0
-  let high = offsets.length - 1
-  while (low < high) {
-    const middle = (low + high + 1) >> 1
-    if ((offsets[middle] ?? 0) <= y) low = middle
-    else high = middle - 1
-  }
-  return low
-}
 
 /** Follows scrolling of the page and of whatever contains the list. `offsets` of a short list: all of it is visible. */
 export function useVisibleRows<E extends HTMLElement>(

@@ -1,7 +1,19 @@
 /** The words and shapes of states, the same in every view. */
 import type { AnswerView, ClusterState, EventView, HostState, NeedView, ObjectRef } from '../../api/state.ts'
 import type { HopView, ServerAnswerView } from '../../api/host-page.ts'
-import type { ShapeName, Tone } from './shape.tsx'
+
+export type ShapeName =
+  | 'disc'
+  | 'half'
+  | 'ring'
+  | 'triangle'
+  | 'square'
+  | 'dashed'
+  | 'diamond'
+  | 'check'
+  | 'held'
+  | 'dash'
+export type Tone = 'fine' | 'warn' | 'bad' | 'quiet'
 
 export interface Look {
   readonly shape: ShapeName

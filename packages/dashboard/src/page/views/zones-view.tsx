@@ -49,8 +49,12 @@ const ZONE_COLUMNS: readonly Column<ZoneView>[] = [
   },
   { title: 'Provider', width: 'minmax(6rem, 1fr)', cell: ({ provider }) => provider },
   { title: 'Records', width: '5.5rem', isNumber: true, cell: ({ records }) => countOf(records) },
-  { title: 'Foreign', width: '5rem', isNumber: true, cell: ({ foreign }) => countOf(foreign) },
-  { title: 'Pending', width: '5rem', isNumber: true, cell: ({ pending }) => countOf(pending) },
+  {
+    title: 'Foreign',
+    width: '5rem',
+    isNumber: true,
+    cell: ({ foreign }) => (foreign === undefined ? '–' : countOf(foreign)),
+  },
   { title: 'Held', width: '4rem', isNumber: true, cell: ({ held }) => countOf(held) },
   { title: 'Serial', width: '6rem', isNumber: true, cell: ({ serial }) => serial ?? '–' },
 ]
