@@ -59,8 +59,7 @@ function ManagerStatus({ manager }: { manager: ManagerView }): JSX.Element {
       </span>
       {(leader !== undefined || isLeading) && (
         <span class="leader" title={leader}>
-          {isLeading ? 'leads' : 'leader'}
-          {leader !== undefined && ` ${leader}`}
+          {leader === undefined ? 'leads' : `leader ${leader}`}
         </span>
       )}
       <DataAgeText />

@@ -8,8 +8,9 @@ import { HOP_LOOKS, objectText } from '../parts/words.ts'
 export function Hops({ hops }: { hops: readonly HopView[] }): JSX.Element {
   return (
     <ol role="list" aria-label="Hops" class="hops">
-      {hops.map((hop) => (
-        <Hop key={hop.name} hop={hop} />
+      {hops.map((hop, index) => (
+        // A host has a hop of the same name for each of its leaves.
+        <Hop key={`${hop.name} ${index}`} hop={hop} />
       ))}
     </ol>
   )

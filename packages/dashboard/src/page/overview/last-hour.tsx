@@ -8,7 +8,7 @@ import { clusterPath, hostPath } from '../data/paths.ts'
 import { Region } from '../parts/region.tsx'
 import { Shape } from '../parts/shape.tsx'
 import { Clock } from '../parts/time.tsx'
-import { countText, EVENT_LOOKS, objectText } from '../parts/words.ts'
+import { countText, eventLook, objectText } from '../parts/words.ts'
 
 const HOUR_MS = 3_600_000
 const STEP_MS = 10_000
@@ -53,8 +53,9 @@ function Line({ events }: { events: readonly EventView[] }): JSX.Element {
         {events
           .filter((event) => Date.parse(event.at) > now.value - HOUR_MS)
           .toReversed()
-          .map(({ id, at: time, severity, what }) => {
-            const { tone } = EVENT_LOOKS[what]
+          .map((event) => {
+            const { id, at: time, severity } = event
+            const { tone } = eventLook(event)
             const isWarning = severity === 'warning'
             const x = at(Date.parse(time))
             return isWarning ? (
@@ -73,8 +74,8 @@ function Line({ events }: { events: readonly EventView[] }): JSX.Element {
 }
 
 export const EventRow = memo(function EventRow({ event }: { event: EventView }): JSX.Element {
-  const { at, what, severity, reason, object, text, host, cluster, count = 1 } = event
-  const { shape, tone, word } = EVENT_LOOKS[what]
+  const { at, reason, object, text, host, cluster, count = 1 } = event
+  const { shape, tone, word } = eventLook(event)
   const name = objectText(object)
   const href = host !== undefined ? hostPath(host) : cluster === undefined ? undefined : clusterPath(cluster)
   return (
@@ -83,7 +84,7 @@ export const EventRow = memo(function EventRow({ event }: { event: EventView }):
         <Clock at={at} />
       </span>
       <span class="event-what">
-        <Shape name={shape} tone={severity === 'warning' ? 'warn' : tone} /> {word}
+        <Shape name={shape} tone={tone} /> {word}
       </span>
       <span class="event-object" title={name}>
         {href === undefined ? name : <a href={href}>{name}</a>}

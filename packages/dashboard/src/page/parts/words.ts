@@ -49,12 +49,12 @@ export const NEED_LOOKS: Readonly<Record<NeedView['severity'], Look>> = {
   degraded: { shape: 'triangle', tone: 'warn', word: 'degraded' },
 }
 
-export const EVENT_LOOKS: Readonly<Record<EventView['what'], Look>> = {
+const EVENT_LOOKS: Readonly<Record<EventView['what'], Look>> = {
   change: { shape: 'disc', tone: 'quiet', word: 'change' },
-  verdict: { shape: 'triangle', tone: 'warn', word: 'verdict' },
+  verdict: { shape: 'disc', tone: 'fine', word: 'verdict' },
   command: { shape: 'diamond', tone: 'quiet', word: 'command' },
   verified: { shape: 'check', tone: 'fine', word: 'verified' },
-  held: { shape: 'held', tone: 'warn', word: 'held' },
+  held: { shape: 'held', tone: 'quiet', word: 'held' },
 }
 
 export const HOP_LOOKS: Readonly<Record<HopView['state'], Look>> = {
@@ -73,6 +73,12 @@ export const SERVER_LOOKS: Readonly<Record<ServerAnswerView['state'], Look>> = {
 }
 
 export const HELD_LOOK: Look = { shape: 'held', tone: 'warn', word: 'held' }
+
+export function eventLook({ what, severity }: EventView): Look {
+  const look = EVENT_LOOKS[what]
+  if (severity === 'normal') return look
+  return { shape: what === 'held' ? 'held' : 'triangle', tone: 'warn', word: look.word }
+}
 
 /** `HTTPRoute books/books` */
 export function objectText({ kind, name, namespace }: ObjectRef): string {

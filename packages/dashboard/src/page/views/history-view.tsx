@@ -10,7 +10,7 @@ import { parseQuery } from '../overview/search-query.ts'
 import { Shape } from '../parts/shape.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { Clock } from '../parts/time.tsx'
-import { countText, EVENT_LOOKS, objectText } from '../parts/words.ts'
+import { countText, eventLook, objectText } from '../parts/words.ts'
 import { ReadingFault, Title } from './view-parts.tsx'
 
 const COLUMNS: readonly Column<EventView>[] = [
@@ -18,11 +18,11 @@ const COLUMNS: readonly Column<EventView>[] = [
   {
     title: 'What',
     width: '6rem',
-    cell: ({ what, severity }) => {
-      const { shape, tone, word } = EVENT_LOOKS[what]
+    cell: (event) => {
+      const { shape, tone, word } = eventLook(event)
       return (
         <>
-          <Shape name={shape} tone={severity === 'warning' ? 'warn' : tone} /> {word}
+          <Shape name={shape} tone={tone} /> {word}
         </>
       )
     },

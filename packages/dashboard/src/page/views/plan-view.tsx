@@ -42,7 +42,7 @@ const HELD_COLUMNS: readonly Column<HeldView>[] = [
   },
   {
     title: 'Command',
-    width: 'minmax(13rem, 1.4fr)',
+    width: 'minmax(16rem, 1.4fr)',
     cell: ({ command }) => (command === '' ? 'no approval lets it pass' : <Command command={command} />),
   },
 ]
