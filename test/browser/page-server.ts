@@ -60,6 +60,14 @@ export async function servePage(values: PageValues): Promise<PageServer> {
     stream.write(`event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`)
   }
 
+  /** As a manager does, it serialises a state once for all readers. */
+  const snapshots = new WeakMap<State, string>()
+  function snapshotOf(state: State): string {
+    const text = snapshots.get(state) ?? `event: snapshot\nid: ${state.version}\ndata: ${JSON.stringify(state)}\n\n`
+    snapshots.set(state, text)
+    return text
+  }
+
   function answer(request: IncomingMessage, response: ServerResponse): void {
     const url = new URL(request.url ?? '/', 'http://page')
     response.setHeader('content-security-policy', POLICY)
@@ -111,7 +119,7 @@ export async function servePage(values: PageValues): Promise<PageServer> {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     const missed = history.findIndex(({ base }) => base === id)
     if (missed >= 0) for (const each of history.slice(missed)) write(response, 'difference', each, each.version)
-    else if (id !== values.state.version) write(response, 'snapshot', values.state, values.state.version)
+    else if (id !== values.state.version) response.write(snapshotOf(values.state))
     write(response, 'beat', { at: values.state.manager.data.readAt, data: values.state.manager.data })
     streams.add(response)
     response.on('close', () => streams.delete(response))

@@ -4,7 +4,8 @@ import { useMemo } from 'preact/hooks'
 import type { AnswerView, HostView } from '../../api/state.ts'
 import { clusterPath, hostPath } from '../data/paths.ts'
 import { Shape } from '../parts/shape.tsx'
-import { type Column, Table } from '../parts/table.tsx'
+import { lastAtOrBefore } from '../parts/row-range.ts'
+import { type Column, type Rows, Table } from '../parts/table.tsx'
 import { ANSWER_LOOKS, HELD_LOOK, HOST_LOOKS, shareText } from '../parts/words.ts'
 
 interface Row {
@@ -81,22 +82,45 @@ const COLUMNS: readonly Column<Row>[] = [
 
 /** `cluster`: only its answers. */
 export function FlowTable({ hosts, cluster }: { hosts: readonly HostView[]; cluster?: string }): JSX.Element {
-  const rows = useMemo(() => {
-    const all = hosts.flatMap(rowsOf)
-    return cluster === undefined ? all : all.filter(({ answer }) => answer?.cluster === cluster)
-  }, [hosts, cluster])
+  const rows = useMemo(
+    () => (cluster === undefined ? new AnswerRows(hosts) : hosts.flatMap((host) => rowsOf(host, cluster))),
+    [hosts, cluster],
+  )
   return <Table label="Flow" columns={COLUMNS} rows={rows} keyOf={({ key }) => key} empty="No host matches." />
 }
 
-const rows = new WeakMap<HostView, readonly Row[]>()
+/** A row for each answer, and one for a host without any; made when it is asked for, because there may be many thousands. */
+class AnswerRows implements Rows<Row> {
+  readonly #hosts: readonly HostView[]
+  /** Index of the first row of each host, and at the end how many there are. */
+  readonly #starts: Uint32Array
 
-function rowsOf(host: HostView): readonly Row[] {
-  const known = rows.get(host)
-  if (known !== undefined) return known
-  const made =
-    host.answers.length === 0
-      ? [{ key: host.name, host }]
-      : host.answers.map((answer, index) => ({ key: `${host.name} ${index}`, host, answer }))
-  rows.set(host, made)
-  return made
+  constructor(hosts: readonly HostView[]) {
+    this.#hosts = hosts
+    this.#starts = new Uint32Array(hosts.length + 1)
+    let count = 0
+    for (const [index, { answers }] of hosts.entries()) {
+      count += Math.max(1, answers.length)
+      this.#starts[index + 1] = count
+    }
+  }
+
+  get length(): number {
+    return this.#starts[this.#hosts.length] ?? 0
+  }
+
+  at(row: number): Row | undefined {
+    const at = lastAtOrBefore(this.#starts, row)
+    const host = this.#hosts[at]
+    if (host === undefined) return undefined
+    const index = row - (this.#starts[at] ?? 0)
+    const answer = host.answers[index]
+    return { key: `${host.name} ${index}`, host, ...(answer !== undefined && { answer }) }
+  }
+}
+
+function rowsOf(host: HostView, cluster: string): Row[] {
+  return host.answers.flatMap((answer, index) =>
+    answer.cluster === cluster ? [{ key: `${host.name} ${index}`, host, answer }] : [],
+  )
 }

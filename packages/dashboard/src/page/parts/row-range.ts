@@ -12,8 +12,8 @@ export interface Visible {
 export function visibleRows(offsets: ArrayLike<number>, top: number, bottom: number): Visible {
   const count = offsets.length - 1
   const total = offsets[count] ?? 0
-  const from = Math.min(firstAfter(offsets, top), Math.max(0, count - 1))
-  const to = Math.min(count, firstAfter(offsets, bottom) + 1)
+  const from = Math.min(lastAtOrBefore(offsets, top), Math.max(0, count - 1))
+  const to = Math.min(count, lastAtOrBefore(offsets, bottom) + 1)
   return {
     from,
     to: Math.max(to, from),
@@ -22,8 +22,8 @@ export function visibleRows(offsets: ArrayLike<number>, top: number, bottom: num
   }
 }
 
-/** The last row that begins at or before `y`. */
-function firstAfter(offsets: ArrayLike<number>, y: number): number {
+/** Index of the last of ascending numbers that is at most `y`; 0 when none is. */
+export function lastAtOrBefore(offsets: ArrayLike<number>, y: number): number {
   let low = 0
   let high = offsets.length - 1
   while (low < high) {

@@ -19,10 +19,16 @@ export interface Column<T> {
   readonly isHead?: boolean
 }
 
+/** An array, or what makes a row only when it is visible. */
+export interface Rows<T> {
+  readonly length: number
+  readonly at: (index: number) => T | undefined
+}
+
 interface Props<T> {
   readonly label: string
   readonly columns: readonly Column<T>[]
-  readonly rows: readonly T[]
+  readonly rows: Rows<T>
   readonly keyOf: (row: T) => string
   readonly empty: ComponentChildren
   readonly classOf?: (row: T) => string
@@ -40,6 +46,9 @@ export function Table<T>({ label, columns, rows, keyOf, empty, classOf }: Props<
   )
   const isVirtual = rows.length > VIRTUAL_ABOVE
   const [ref, { from, to, above, below }] = useVisibleRows<HTMLTableSectionElement>(offsets, isVirtual)
+  const visible = Array.from({ length: to - from }, (_, index) => rows.at(from + index)).filter(
+    (row) => row !== undefined,
+  )
   if (rows.length === 0) return <p class="empty">{empty}</p>
   return (
     <table role="table" aria-label={label} aria-rowcount={rows.length + 1} class="table">
@@ -53,7 +62,7 @@ export function Table<T>({ label, columns, rows, keyOf, empty, classOf }: Props<
         </tr>
       </thead>
       <tbody role="rowgroup" ref={ref} style={{ paddingTop: `${above}px`, paddingBottom: `${below}px` }}>
-        {rows.slice(from, to).map((row, index) => (
+        {visible.map((row, index) => (
           <tr
             key={keyOf(row)}
             role="row"
