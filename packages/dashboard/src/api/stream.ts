@@ -76,7 +76,9 @@ export function byName(a: { readonly name: string }, b: { readonly name: string 
 /** Newest first; not older than an hour before the newest, and not more than MAX_EVENTS. */
 export function mergeEvents(before: readonly EventView[], added: readonly EventView[]): readonly EventView[] {
   const ids = new Set(added.map(({ id }) => id))
-  const all = [...added, ...before.filter(({ id }) => !ids.has(id))].sort((a, b) => compare(b.at, a.at))
+  const all = [...added, ...before.filter(({ id }) => !ids.has(id))].sort(
+    (a, b) => compare(b.at, a.at) || compare(b.id, a.id),
+  )
   const newestMs = Date.parse(all[0]?.at ?? '')
   return all.slice(0, MAX_EVENTS).filter(({ at }) => Date.parse(at) > newestMs - HOUR_MS)
 }

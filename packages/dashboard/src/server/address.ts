@@ -6,7 +6,6 @@ import { isIP } from 'node:net'
 import { addressOctets, isLoopback } from '@seamark/dns'
 
 export interface Reach {
-  /** Only this machine reaches it; no token is needed. */
   readonly isLoopback: boolean
   readonly isAllowed: (host: string | undefined) => boolean
 }

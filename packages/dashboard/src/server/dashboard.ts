@@ -72,6 +72,7 @@ async function openPage(options: DashboardOptions, source: PageSource): Promise<
   const shown: { current: { readonly model: Model; readonly pages: Pages } | undefined } = { current: undefined }
   const handler = pageHandler({
     reach,
+    needsToken: config.requireToken || !reach.isLoopback,
     scheme: tls === undefined ? 'http' : 'https',
     assets: options.assets ?? (await findAssets(log)),
     model: () => shown.current,

@@ -13,6 +13,8 @@ import { send } from './stream.ts'
 
 export interface HandlerDeps {
   readonly reach: Reach
+  /** False: whoever reaches it may read what the manager reads. */
+  readonly needsToken: boolean
   readonly scheme: 'http' | 'https'
   /** Undefined: the page was not built. */
   readonly assets: Assets | undefined
@@ -140,8 +142,11 @@ async function answerApi(call: Call, deps: HandlerDeps): Promise<void> {
 }
 
 /** Undefined: no token is needed. */
-async function sessionOf(request: IncomingMessage, { reach, sessions }: HandlerDeps): Promise<Session | undefined> {
-  if (reach.isLoopback) return undefined
+async function sessionOf(
+  request: IncomingMessage,
+  { needsToken, sessions }: HandlerDeps,
+): Promise<Session | undefined> {
+  if (!needsToken) return undefined
   const { authorization = '' } = request.headers
   const token = /^Bearer +([\x21-\x7e]+)$/i.exec(authorization)?.[1]
   const needed = new Refusal(

@@ -121,7 +121,7 @@ export class EventLog {
   }
 
   #nextId(): string {
-    return `seen-${++this.#count}`
+    return `seen-${String(++this.#count).padStart(9, '0')}`
   }
 
   #add(event: EventView): void {

@@ -2,7 +2,7 @@
  * The manager's own view of DNS for those who only look: the same providers, guard state and switches, and no write. For
  * `seamark explain` and the page.
  */
-import type { Client } from '@seamark/kube'
+import { type Client, NotFound } from '@seamark/kube'
 import type { Grants } from '@seamark/dialects'
 import { keyOf } from '@seamark/kube/object'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
@@ -123,7 +123,12 @@ export class PlanReader {
     try {
       const { namespace: only } = records.dnsEndpoints
       const isServed = servedBy(records)
-      const { items } = await client.list(DNSEndpoint, { signal, ...(only !== '' && { namespace: only }) })
+      const options = { signal, ...(only !== '' && { namespace: only }) }
+      const { items } = await client.list(DNSEndpoint, options).catch((error: unknown) => {
+        // Without the CRD there is none.
+        if (error instanceof NotFound) return { items: [] }
+        throw error
+      })
       const endpoints = items.filter(isServed)
       const present = new Set(endpoints.map((object) => sourceOf(object).uid))
       return await body({

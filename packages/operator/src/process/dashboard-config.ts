@@ -21,6 +21,10 @@ export const DashboardConfig = z
         'certificate of the page, PEM; read again when it changes. Needed unless dashboard.address is loopback',
       ),
     keyFile: z.string().default('').describe('private key of dashboard.certFile, PEM'),
+    requireToken: z
+      .boolean()
+      .default(false)
+      .describe('ask for a token on loopback, too: where others share the machine'),
     hosts: z
       .array(z.string().regex(HOST, { error: 'is no host name; a port is not part of it' }))
       .default([])
