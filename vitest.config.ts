@@ -20,6 +20,7 @@ const TIERS: Record<string, string[]> = {
   integration: ['test/integration/**/*.test.ts'],
   simulation: ['test/simulation/**/*.test.ts'],
   abuse: ['test/abuse/**/*.test.ts'],
+  browser: ['test/browser/**/*.test.ts'],
 }
 /** Of the integration tier; their bounds are seconds of whole programs. */
 const TIMED = ['test/integration/together/together.test.ts', 'test/integration/balance/dnslb-leases.test.ts']
@@ -72,6 +73,8 @@ export default defineConfig({
         workers: 1,
         isolate: true,
       }),
+      // Last, because each file starts a browser, which takes all cores.
+      project('browser', filesOf(['browser']), { group: 2, workers: 2, isolate: true }),
     ],
   },
 })

@@ -107,7 +107,7 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
       rrset: 'reasons.ts',
       providers: 'api rrset',
       hosts: 'api',
-      balance: 'reasons.ts expected-status.ts api authority hosts rrset health providers process safety',
+      balance: 'reasons.ts duration.ts expected-status.ts api authority hosts rrset health providers process safety',
     },
     // Load balancers whose records go to a DNS provider are written by the engine of records.
     exceptions: [['balance/provider', 'records']],

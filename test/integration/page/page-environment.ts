@@ -89,6 +89,7 @@ export interface PageEnvironment extends AsyncDisposable {
 export async function startPage(
   config: Partial<DashboardConfig> = {},
   others: Partial<DashboardOptions> = {},
+  app: Partial<AppOptions> = {},
 ): Promise<PageEnvironment> {
   const server = await startEmbeddedServer()
   const admin = connect(configFromText(server.kubeconfig), { name: 'test', fieldManager: 'test-user' })
@@ -116,6 +117,7 @@ export async function startPage(
           balance: { config: BalanceConfig.parse({ enabled: true }), startThread: proberInThisThread(20) },
           dns: { config: DnsConfig.parse({ listen: ['127.0.0.1:0'], zones: [ZONE] }), env: {} },
           page: pageFor(config, others),
+          ...app,
           onReady: ({ page = '', dns: [first = ''] = [] }) => resolve({ url: page, dns: first }),
         },
         stopping.signal,

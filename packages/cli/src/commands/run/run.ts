@@ -148,7 +148,7 @@ interface ManagerFacts {
   readonly log: Logger
 }
 
-function appOptions(io: Io, { cluster, config, namespace, log }: ManagerFacts): AppOptions {
+export function appOptions(io: Io, { cluster, config, namespace, log }: ManagerFacts): AppOptions {
   const { leaderElection, metrics, probes, publish, wildcard, dns, mode } = config
   const page = pageOf(io, { config, namespace, log })
   return {

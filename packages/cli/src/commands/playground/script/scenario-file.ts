@@ -5,9 +5,9 @@
  */
 import { messageOf } from '@seamark/kube'
 import type { Obj } from '@seamark/kube/object'
-import { CommandError, EXIT } from '../../command.ts'
-import { parseYaml, readText } from '../../manifest-files.ts'
-import { type Part, PARTS } from './member-cluster.ts'
+import { CommandError, EXIT } from '../../../command.ts'
+import { parseYaml, readText } from '../../../manifest-files.ts'
+import { type Part, PARTS } from '../world/local-cluster.ts'
 
 export interface Scenario {
   readonly title: string

@@ -12,7 +12,7 @@ import {
 } from '@seamark/operator'
 import type { FleetEnvironment } from './fleet-environment.ts'
 import type { Expectations } from './scenario-file.ts'
-import type { TrafficReport } from './traffic.ts'
+import type { TrafficReport } from '../world/traffic.ts'
 
 export interface Checked {
   readonly met: readonly string[]

@@ -6,12 +6,12 @@ import { Gateway, GatewayClass, HTTPRoute } from '@seamark/kube/gateway-api'
 import { type Client, Ingress, IngressClass, messageOf, Namespace, poll, Service, systemClock } from '@seamark/kube'
 import { keyOf, type Kind, type Obj } from '@seamark/kube/object'
 import { Cluster, GlobalIngressPolicy, Route } from '@seamark/operator'
-import { CommandError, EXIT } from '../../command.ts'
-import type { Printer } from './demonstration.ts'
+import { CommandError, EXIT } from '../../../command.ts'
+import type { Printer } from '../printer.ts'
 import { checkExpectations } from './expectation.ts'
 import { FleetEnvironment, type FleetEnvironmentOptions } from './fleet-environment.ts'
 import type { Scenario, Step } from './scenario-file.ts'
-import { TrafficClient, type TrafficReport } from './traffic.ts'
+import { TrafficClient, type TrafficReport } from '../world/traffic.ts'
 
 const KINDS: readonly Kind[] = [
   Cluster,

@@ -13,25 +13,22 @@ import {
   groupRecords,
   type ListenAddress,
 } from '@seamark/dns'
-import { type Client, configFromText, connect, createLogger, IngressClass, Namespace, Secret } from '@seamark/kube'
+import { type Client, configFromText, connect, createLogger } from '@seamark/kube'
 import { createAuthority } from '@seamark/kube/certificates'
 import {
   type BalanceOptions,
   BalanceConfig,
-  Cluster,
   embeddedProvider,
   FleetConfig,
-  fleetCrds,
-  loadBalancerCrds,
-  playgroundCrds,
   RecordsConfig,
   runApp,
 } from '@seamark/operator'
-import { CommandError, EXIT } from '../../command.ts'
-import { LocalApiServer, MemberCluster } from './member-cluster.ts'
+import { CommandError } from '../../../command.ts'
+import { LocalApiServer } from '../world/local-api-server.ts'
+import { LocalCluster } from '../world/local-cluster.ts'
+import { hubDefinitions, MANAGER_NAMESPACE, registerMembers, startMembers } from '../world/members.ts'
 
 const FLEET_ZONE = 'fleet.test'
-const MANAGER_NAMESPACE = 'seamark'
 const OWNER = 'playground'
 
 export interface FleetEnvironmentOptions {
@@ -45,7 +42,7 @@ export interface FleetEnvironmentOptions {
 }
 
 export class FleetEnvironment {
-  readonly members: ReadonlyMap<string, MemberCluster>
+  readonly members: ReadonlyMap<string, LocalCluster>
   readonly resolver: DnsClient = createDnsClient()
   readonly #options: FleetEnvironmentOptions
   readonly #hub: LocalApiServer
@@ -55,7 +52,7 @@ export class FleetEnvironment {
   private constructor(
     options: FleetEnvironmentOptions,
     hub: LocalApiServer,
-    members: readonly MemberCluster[],
+    members: readonly LocalCluster[],
     dns: DnsServer,
   ) {
     this.#options = options
@@ -67,14 +64,14 @@ export class FleetEnvironment {
   static async start(options: FleetEnvironmentOptions): Promise<FleetEnvironment> {
     const authority = await createAuthority({ commonName: 'playground' })
     const [hub, members] = await Promise.all([
-      LocalApiServer.start(authority, [...fleetCrds(), ...loadBalancerCrds(), ...playgroundCrds()]),
+      LocalApiServer.start({ authority, definitions: hubDefinitions() }),
       startMembers(options.clusters, async (name, address, port) =>
-        MemberCluster.start({ name, address, port, authority }),
+        LocalCluster.start({ name, address, port, authority }),
       ),
     ])
     const environment = new FleetEnvironment(options, hub, members, await startDns())
     try {
-      await environment.#register()
+      await registerMembers(environment.client, environment.members.values())
       environment.#startManager()
     } catch (error) {
       await environment.stop()
@@ -102,7 +99,7 @@ export class FleetEnvironment {
     return [...this.members.values()][0]?.port ?? 0
   }
 
-  member(name: string): MemberCluster {
+  member(name: string): LocalCluster {
     const found = this.members.get(name)
     if (found === undefined) throw new CommandError(`there is no cluster ${name} in this fleet`)
     return found
@@ -127,19 +124,6 @@ export class FleetEnvironment {
     await this.#dns.close()
     await Promise.all([...this.members.values()].map(async (member) => member.close()))
     await this.#hub.stop()
-  }
-
-  async #register(): Promise<void> {
-    const { client } = this
-    await client.create(Namespace, { metadata: { name: MANAGER_NAMESPACE } })
-    await client.create(IngressClass, { metadata: { name: 'global' }, spec: { controller: 'seamark.io/global' } })
-    for (const { name, kubeconfig } of this.members.values()) {
-      await client.create(Secret, {
-        metadata: { namespace: MANAGER_NAMESPACE, name, labels: { 'seamark.io/cluster': name } },
-        data: { kubeconfig: Buffer.from(kubeconfig).toString('base64') },
-      })
-      await client.create(Cluster, { metadata: { name }, spec: {} } as Cluster)
-    }
   }
 
   #startManager(): void {
@@ -175,34 +159,6 @@ export class FleetEnvironment {
         await done.catch(() => undefined)
         await cluster.close()
       },
-    }
-  }
-}
-
-/** Another process may have the port on one of the addresses. */
-const PORT_TRIES = 5
-
-/** Every gateway has an address of its own and the same port, because an A record has no port. */
-async function startMembers(
-  names: readonly string[],
-  start: (name: string, address: string, port: number) => Promise<MemberCluster>,
-): Promise<MemberCluster[]> {
-  for (let tries = 1; ; tries++) {
-    const members: MemberCluster[] = []
-    try {
-      for (const [index, name] of names.entries())
-        members.push(await start(name, `127.0.0.${index + 1}`, members[0]?.port ?? 0))
-      return members
-    } catch (error) {
-      await Promise.all(members.map(async (member) => member.close()))
-      const { code } = error as { code?: string }
-      if (code === 'EADDRNOTAVAIL')
-        throw new CommandError(
-          'the fleet needs the addresses 127.0.0.1, 127.0.0.2, … on the loopback interface; on macOS: sudo ifconfig lo0 alias 127.0.0.2',
-          EXIT.error,
-          { cause: error },
-        )
-      if (code !== 'EADDRINUSE' || tries === PORT_TRIES) throw error
     }
   }
 }
