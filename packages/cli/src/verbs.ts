@@ -132,6 +132,11 @@ export const VERBS: readonly Verb[] = [
     load: async () => import('./commands/fleet/shift.ts'),
   },
   {
+    name: 'status',
+    summary: 'the overview: clusters, what needs somebody, zones, the last hour',
+    load: async () => import('./commands/explain/status.ts'),
+  },
+  {
     name: 'transfer',
     summary: 'pass ownership of records to another owner',
     load: async () => import('./commands/records/transfer.ts'),

@@ -181,7 +181,7 @@ export { canonicalName, isInvalid, type ObservedRRset, type RRset, shown } from 
 export { dnsEndpointProvider } from './providers/dnsendpoint.ts'
 export { openRecordsStores, openStoreFolder, type RecordsStores } from './records/stores/stores.ts'
 export { recordsInUse } from './app/own-zones.ts'
-export { storedZonesProvider } from './serve/stored-zones-provider.ts'
+export { loadStoredZone, storedZonesProvider, type StoredZonesProviderOptions } from './serve/stored-zones-provider.ts'
 export { servedBy } from './records/sync/set-up.ts'
 export { nameAmong, type TenantRules, tenantRules } from './records/sync/tenants/tenant-rules.ts'
 export { checkSources } from './records/sync/sources/source-check.ts'

@@ -32,7 +32,7 @@ import { pageHandler } from './handler.ts'
 import { followHeld } from './held-source.ts'
 import { Model } from './model.ts'
 import { Pages, type PagesDeps } from './pages.ts'
-import { Sessions } from './rights.ts'
+import { mayThisProcess, Sessions } from './rights.ts'
 
 export interface DashboardOptions {
   readonly config: DashboardConfig
@@ -228,13 +228,12 @@ async function show(
 
 /** The Events of the API server, where they may be read. */
 async function followEvents({ manager }: PageSource, log: EventLog, signal: AbortSignal): Promise<void> {
-  try {
-    await manager.client.list(Event, { limit: 1, signal })
-  } catch {
-    // Not allowed, or not now: what this process sees itself is history enough.
-    return
-  }
-  if (signal.aborted) return
+  const { client } = manager
+  const rights = ['list', 'watch'].map(async (verb) =>
+    mayThisProcess(client, { verb, group: Event.group, resource: Event.plural }),
+  )
+  // What this process sees itself is history enough.
+  if ((await Promise.all(rights)).includes(false) || signal.aborted) return
   const stop = manager.cluster.informers.informer(Event, { projection: trimEvent }).subscribe((change) => {
     if (change.type !== 'deleted') log.note(change.object)
   })

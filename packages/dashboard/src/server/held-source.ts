@@ -1,7 +1,7 @@
 /** What guards hold, from where the manager stores it: read after this process stored something, and every few seconds. */
 import type { AppOptions, PageSource } from '@seamark/operator'
 import { isObjectScope, joinStores, openObjectStore, openRecordsStores } from '@seamark/operator'
-import { sleep, systemClock } from '@seamark/kube'
+import { type Client, sleep, systemClock } from '@seamark/kube'
 import type { HeldItem } from '../view/needs.ts'
 import type { OtherZone, Overview } from '../view/overview.ts'
 import { textOf } from '../view/own-zones.ts'
@@ -19,28 +19,35 @@ interface Deps {
   readonly isSeen: () => boolean
 }
 
+/** Rejects when the API server does not answer, or a state cannot be read. */
+export async function readHeld(
+  client: Client,
+  namespace: string,
+  stateFolder: string | undefined,
+): Promise<{ readonly held: readonly HeldItem[]; readonly zones: readonly OtherZone[] }> {
+  const objects = openObjectStore(client, namespace)
+  const guard = stateFolder === undefined ? undefined : openRecordsStores(client, namespace, stateFolder).store
+  const held: HeldItem[] = []
+  const zones: OtherZone[] = []
+  for (const [scope, state] of await joinStores(guard, objects, isObjectScope).list()) {
+    const decided = 'decided' in state ? (state.decided as { zone: string; provider: string } | undefined) : undefined
+    const shownScope = decided === undefined ? scope : textOf(decided.zone)
+    held.push(...state.held.map((change) => ({ scope: shownScope, change })))
+    const records = 'ownedNames' in state ? Number(state.ownedNames) : 0
+    if (decided !== undefined) zones.push({ name: textOf(decided.zone), provider: decided.provider, records })
+  }
+  return { held, zones }
+}
+
 export async function followHeld(deps: Deps, overview: Overview, signal: AbortSignal): Promise<void> {
   const { client } = deps.source.manager
   const { namespace, records } = deps.options
-  const objects = openObjectStore(client, namespace)
-  const guard =
-    records === undefined ? undefined : openRecordsStores(client, namespace, records.config.stateFolder).store
-  const store = joinStores(guard, objects, isObjectScope)
   let wake: () => void = () => undefined
   deps.onHeldChange(() => wake())
   while (!signal.aborted) {
     const woken = new Promise<void>((resolve) => (wake = resolve))
     try {
-      const held: HeldItem[] = []
-      const zones: OtherZone[] = []
-      for (const [scope, state] of await store.list()) {
-        const decided =
-          'decided' in state ? (state.decided as { zone: string; provider: string } | undefined) : undefined
-        const shownScope = decided === undefined ? scope : textOf(decided.zone)
-        held.push(...state.held.map((change) => ({ scope: shownScope, change })))
-        const records = 'ownedNames' in state ? Number(state.ownedNames) : 0
-        if (decided !== undefined) zones.push({ name: textOf(decided.zone), provider: decided.provider, records })
-      }
+      const { held, zones } = await readHeld(client, namespace, records?.config.stateFolder)
       overview.setHeld(held, zones)
     } catch {
       // The API server does not answer: what was held is still held, as far as is known.

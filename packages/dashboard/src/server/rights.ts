@@ -47,6 +47,22 @@ const SubjectAccessReview = kind<SubjectAccessReview>({
   namespaced: false,
 })
 
+const SelfSubjectAccessReview = kind<SubjectAccessReview>({
+  ...SubjectAccessReview,
+  kind: 'SelfSubjectAccessReview',
+  plural: 'selfsubjectaccessreviews',
+})
+
+/** Whether this process may; false when it cannot be asked. */
+export async function mayThisProcess(
+  client: Pick<Client, 'create'>,
+  resourceAttributes: SubjectAccessReview['spec']['resourceAttributes'],
+): Promise<boolean> {
+  const review: SubjectAccessReview = { metadata: {}, spec: { resourceAttributes } }
+  const answer = await client.create(SelfSubjectAccessReview, review).catch(() => undefined)
+  return answer?.status?.allowed === true
+}
+
 /** `dnsendpoints.externaldns.k8s.io`; of the core group: `services`. */
 type Resource = string
 

@@ -220,8 +220,10 @@ function byFinding(name: HopName, findings: readonly Finding[]): Hop | undefined
 
 const PUBLISH_OFF = 'publish is off (publish.enabled: false)'
 
-function sourceHop({ host, sources, plan, forbidden = [], isPublishOn = true, route }: ExplainFacts): Hop {
+function sourceHop({ host, sources, plan, balance, forbidden = [], isPublishOn = true, route }: ExplainFacts): Hop {
   const [first] = sources
+  // Before its first endpoint is healthy there is no DNSEndpoint.
+  if (first === undefined && balance !== undefined) return ok('source', `DNSLoadBalancer ${balance.name}`)
   if (!isPublishOn && first !== undefined && !first.isPublishing)
     return skipped('source', `${first.name} names the host and gets no record: ${PUBLISH_OFF}`)
   // The gateway may serve the host all the same.

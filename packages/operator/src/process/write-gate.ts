@@ -10,7 +10,7 @@
 import { type Cluster, KubeError, Lease } from '@seamark/kube'
 
 /** Questions that the API takes as objects, and does not store: who has this token, what may this user read. */
-const REVIEWS = /^\/apis\/(?:authentication|authorization)\.k8s\.io\/v1\/(?:token|subjectaccess)reviews$/
+const REVIEWS = /^\/apis\/(?:authentication|authorization)\.k8s\.io\/v1\/(?:token|(?:self)?subjectaccess)reviews$/
 
 /** Nothing was sent. */
 export class WriteRefused extends KubeError {}
