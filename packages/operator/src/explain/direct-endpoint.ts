@@ -4,7 +4,7 @@ import { keyOf } from '@seamark/kube/object'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { normalizeHost } from '@seamark/dialects'
 import { findOwner } from '../publish/decide/child.ts'
-import type { EndpointFact } from './chain.ts'
+import type { EndpointFact } from './facts.ts'
 
 interface DirectEndpoint extends EndpointFact {
   /** The name in the DNSEndpoint: the host, or the wildcard that covers it. */
