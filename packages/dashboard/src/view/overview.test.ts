@@ -197,7 +197,7 @@ describe('a fleet', () => {
     expect(states(state)).toEqual(['10.0.0.0 answered', '10.0.0.1 answered'])
     putMember(cluster, 1, { 'seamark.io/root-uid': 'u1' }, false)
     const global = cluster.informers.get(GlobalIngress, 'shop/ingress-web') as GlobalIngress
-    cluster.put(GlobalIngress, { ...global, status: { ...global.status, answered: ['10.0.0.0'] } } as GlobalIngress)
+    cluster.put(GlobalIngress, { ...global, status: { ...global.status, answered: ['10.0.0.0'] } })
     time.nowMs = START_MS + 5_000
     state = step(state)
     expect(states(state)).toEqual(['10.0.0.0 answered', '10.0.0.1 cached'])
