@@ -67,10 +67,12 @@ async function drainCluster(parts: Tour): Promise<void> {
   printer.heading('Part 3: a cluster is drained')
   printer.line(`a client requests ${SHOP} ${RATE} times a second, and never tries a second address`)
   await withClient(parts, 'one', async () => {
-    await runVerb(io, buildDrain, ['us1', '--wait', '--timeout', '60', ...hubFlags(world)], printer.line)
+    await runVerb(io, buildDrain, ['us1', '--wait', '--timeout', '60', ...hubFlags(world)], (line) =>
+      printer.line(line),
+    )
   })
   await explainTo(parts, SHOP)
-  await runVerb(io, buildUndrain, ['us1', ...hubFlags(world)], printer.line)
+  await runVerb(io, buildUndrain, ['us1', ...hubFlags(world)], (line) => printer.line(line))
   await untilAnswered(parts, SHOP, ['eu1', 'us1', 'ap1'])
 }
 

@@ -31,6 +31,7 @@ const HOST = '127.0.0.1'
 
 /** What the manager did not do, and why. */
 export interface HeldNotice {
+  /** Of a record, or of a zone. */
   readonly name: string
   readonly code: string
   readonly why: string
@@ -226,8 +227,9 @@ export class World {
   #notices(): { write(line: string): void } {
     return {
       write: (line) => {
-        const { name, code, why } = JSON.parse(line) as Partial<HeldNotice>
-        if (name !== undefined && code !== undefined) this.held.push({ name, code, why: why ?? '' })
+        const { name, zone, code, why } = JSON.parse(line) as Partial<HeldNotice> & { zone?: string }
+        const what = name ?? zone
+        if (what !== undefined && code !== undefined) this.held.push({ name: what, code, why: why ?? '' })
       },
     }
   }
