@@ -39,9 +39,10 @@ export async function playTour(parts: TourParts, signal: AbortSignal): Promise<v
 }
 
 async function showHosts(parts: Tour): Promise<void> {
-  const { world, printer } = parts
+  const { world, printer, faults } = parts
   printer.heading('Part 1: one host on three clusters')
   await untilAnswered(parts, SHOP, [...world.members.keys()])
+  await faults.untilBase(LIMIT_MS)
   for (const host of [SHOP, `api.${ZONE}`, `app.${ZONE}`, `team-1.${ZONE}`, `any.eu1.${ZONE}`])
     printer.line(`${host} answers ${clustersOf(world, await untilAny(parts, host))}`)
   await explainTo(parts, SHOP)
