@@ -60,7 +60,8 @@ async function openViewer(url: string): Promise<IncomingMessage> {
 async function measure(): Promise<number> {
   const server = await startEmbeddedServer()
   const folder = await mkdtemp(join(tmpdir(), 'seamark-bench-page-'))
-  const { client, close } = connect(configFromText(server.kubeconfig), { name: 'bench', fieldManager: 'bench' })
+  const cluster = connect(configFromText(server.kubeconfig), { name: 'bench', fieldManager: 'bench' })
+  const { client } = cluster
   let child: ReturnType<typeof spawn> | undefined
   try {
     for (const definition of playgroundCrds()) await client.create(CustomResourceDefinition, definition)
@@ -131,7 +132,7 @@ async function measure(): Promise<number> {
       child.kill('SIGTERM')
       await ended
     }
-    await close()
+    await cluster.close()
     await server.stop()
     await rm(folder, { recursive: true })
   }
