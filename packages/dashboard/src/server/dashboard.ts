@@ -7,6 +7,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { serverText } from '@seamark/dns'
 import { Event, messageOf, parseListen, poll, sleep, startListener, systemClock } from '@seamark/kube'
 import type { Listener, Logger, RunnableContext } from '@seamark/kube'
@@ -56,6 +57,8 @@ const TICK_MS = 50
 const PASS_MS = 200
 /** While nobody looks: only the history is kept. */
 const UNSEEN_PASS_MS = 1_000
+/** Of judging hosts at a stretch. */
+const SLICE_MS = 10
 const RETRY_LISTEN_MS = 5_000
 const CLOSE_MS = 1_000
 
@@ -201,11 +204,12 @@ async function show(
   try {
     // The first replay of what is cached.
     await hosts.synced(signal)
+    await prepared(overview, signal)
     model.update()
     shown.current = { model, pages }
     let passedAt = performance.now()
     await poll(
-      () => {
+      async () => {
         const sinceMs = performance.now() - passedAt
         const isSeen = model.readers > 0
         if (sinceMs < (isSeen ? PASS_MS : UNSEEN_PASS_MS)) return undefined
@@ -213,6 +217,7 @@ async function show(
         if (!isDirty && sinceMs < UNSEEN_PASS_MS && !overview.isDue()) return undefined
         isDirty = false
         passedAt = performance.now()
+        await prepared(overview, signal)
         model.update()
         return undefined
       },
@@ -224,6 +229,11 @@ async function show(
     await Promise.all(following)
     await servers.close()
   }
+}
+
+/** Thousands of hosts at once, when a cluster is lost, do not hold up what else the process does. */
+async function prepared(overview: Overview, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && overview.prepare(SLICE_MS)) await setImmediate()
 }
 
 /** The Events of the API server, where they may be read. */

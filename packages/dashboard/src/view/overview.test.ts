@@ -94,6 +94,21 @@ it('of 10 000 hosts a difference has those that changed, came and went', () => {
   expect(overview.hostText(after.hosts[0]!)).toBe(JSON.stringify(after.hosts[0]))
 })
 
+it('what changes again before the difference is made is what it is in the end', () => {
+  const cluster = memoryCluster()
+  put(cluster, 1, '203.0.113.1')
+  const { overview, step } = openOverview(cluster)
+  const before = overview.state()
+  put(cluster, 1, '203.0.113.2')
+  put(cluster, 2, '203.0.113.2')
+  expect(overview.prepare(Number.POSITIVE_INFINITY)).toBe(false)
+  put(cluster, 1, '203.0.113.3')
+  cluster.remove(DNSEndpoint, 'team-2/host-2')
+  expect(overview.prepare(Number.POSITIVE_INFINITY)).toBe(false)
+  cluster.remove(DNSEndpoint, 'team-1/host-1')
+  expect(step(before).hosts).toEqual([])
+})
+
 const READY = ['Reachable', 'Ready'].map((type) => ({
   type,
   status: 'True' as const,

@@ -68,9 +68,12 @@ export class Overview {
   #otherZones: readonly OtherZone[] = []
   #manager = ''
   #number = 0
+  #answeredBefore = 0
   #isFirst = true
   #changedAt: string | undefined
   #state: State | undefined
+  /** Of the next difference. */
+  #pending = newPending()
 
   constructor(deps: OverviewDeps) {
     this.#deps = deps
@@ -120,21 +123,39 @@ export class Overview {
     return this.#deps.zones?.hasChanged() === true || [...this.#timed.values()].some((atMs) => atMs <= nowMs)
   }
 
-  /** Undefined: nothing changed. */
-  update(): Difference | undefined {
-    const { hosts, zones, log, now } = this.#deps
-    const nowMs = now()
+  /**
+   * Judges hosts that something changed of, for about so long. True: there are more. For thousands at once, between which the
+   * process does other things.
+   */
+  prepare(budgetMs: number): boolean {
+    const { hosts, zones, now } = this.#deps
     const changes = zones?.takeChanges()
     if (changes !== undefined) this.#touchZones(changes)
     const dirty = hosts.takeDirty()
-    const due = [...this.#timed].flatMap(([name, atMs]) => (atMs <= nowMs ? [name] : []))
-    const touchedClusters = new Set(dirty.clusters)
-    const before = this.#book.answeredHosts
-    const changed: [HostView, HostView][] = []
-    const hostChange = newChange<HostView>()
-    for (const name of new Set([...dirty.hosts, ...due])) this.#updateHost(name, hostChange, touchedClusters, changed)
+    for (const cluster of dirty.clusters) this.#pending.clusters.add(cluster)
+    for (const name of dirty.hosts) this.#pending.names.add(name)
+    const nowMs = now()
+    for (const [name, atMs] of this.#timed) if (atMs <= nowMs) this.#pending.names.add(name)
+    const endMs = performance.now() + budgetMs
+    for (const name of this.#pending.names) {
+      this.#pending.names.delete(name)
+      this.#updateHost(name)
+      if (performance.now() > endMs) break
+    }
+    return this.#pending.names.size > 0
+  }
+
+  /** Undefined: nothing changed. */
+  update(): Difference | undefined {
+    const { log, now } = this.#deps
+    const nowMs = now()
+    this.prepare(Number.POSITIVE_INFINITY)
+    const { hosts: pendingHosts, clusters: touchedClusters, changed } = this.#pending
+    const hostChange = keyed(pendingHosts)
+    this.#pending = newPending()
     if (!this.#isFirst) log.hostsChanged(changed, nowMs)
-    const isEach = this.#book.answeredHosts !== before
+    const isEach = this.#book.answeredHosts !== this.#answeredBefore
+    this.#answeredBefore = this.#book.answeredHosts
     const clusters = this.#updateClusters(isEach ? undefined : touchedClusters, nowMs)
     const zoneChange = this.#updateZones(nowMs)
     const managerView = this.#deps.manager()
@@ -197,7 +218,8 @@ export class Overview {
     return this.#hosts.items.get(name)
   }
 
-  #updateHost(name: string, change: Change<HostView>, clusters: Set<string>, changed: [HostView, HostView][]): void {
+  #updateHost(name: string): void {
+    const { hosts: change, clusters, changed } = this.#pending
     this.#timed.delete(name)
     const found = this.judge(name)
     const view = found?.judged.view
@@ -263,7 +285,7 @@ export class Overview {
       remove(this.#clusters, change, name)
       this.#note(`cluster/${name}`, undefined)
     }
-    return change
+    return keyed(change)
   }
 
   #updateZones(nowMs: number): Keyed<ZoneView> {
@@ -285,7 +307,7 @@ export class Overview {
       remove(this.#zones, change, name)
       this.#note(`zone/${name}`, undefined)
     }
-    return change
+    return keyed(change)
   }
 
   #updateNeeds(manager: ManagerView): Keyed<NeedView> {
@@ -299,7 +321,7 @@ export class Overview {
     for (const need of first) set(this.#needs, change, need.id, need)
     const present = new Set(first.map(({ id }) => id))
     for (const id of this.#needs.items.keys()) if (!present.has(id)) remove(this.#needs, change, id)
-    return change
+    return keyed(change)
   }
 
   #note(key: string, need: NeedView | undefined): void {
@@ -308,17 +330,33 @@ export class Overview {
   }
 }
 
-interface Change<T> extends Keyed<T> {
-  readonly set: T[]
-  readonly removed: string[]
+interface Pending {
+  readonly names: Set<string>
+  readonly hosts: Change<HostView>
+  readonly clusters: Set<string>
+  readonly changed: [before: HostView, after: HostView][]
+}
+
+function newPending(): Pending {
+  return { names: new Set(), hosts: newChange(), clusters: new Set(), changed: [] }
+}
+
+/** What came and went, changed twice, … is what it is in the end. */
+interface Change<T> {
+  readonly set: Map<string, T>
+  readonly removed: Set<string>
 }
 
 function newChange<T>(): Change<T> {
-  return { set: [], removed: [] }
+  return { set: new Map(), removed: new Set() }
 }
 
 function newShelf<T>(): Shelf<T> {
   return { items: new Map(), texts: new Map() }
+}
+
+function keyed<T>({ set: items, removed }: Change<T>): Keyed<T> {
+  return { set: [...items.values()], removed: [...removed] }
 }
 
 function isChange({ set: items, removed }: Keyed<unknown>): boolean {
@@ -331,14 +369,16 @@ function set<T>({ items, texts }: Shelf<T>, change: Change<T>, key: string, item
   if (texts.get(key) === text) return false
   items.set(key, item)
   texts.set(key, text)
-  change.set.push(item)
+  change.set.set(key, item)
+  change.removed.delete(key)
   return true
 }
 
 function remove<T>({ items, texts }: Shelf<T>, change: Change<T>, key: string): void {
   if (!items.delete(key)) return
   texts.delete(key)
-  change.removed.push(key)
+  change.set.delete(key)
+  change.removed.add(key)
 }
 
 function sorted<T extends { readonly name: string }>({ items }: Shelf<T>): T[] {
