@@ -99,6 +99,7 @@ describe.skipIf(!needs('chromium'))('the overview in Chromium', () => {
     const { page } = open
     await page.getByRole('button', { name: 'Table' }).click()
     const table = page.getByRole('table', { name: 'Flow' })
+    await table.waitFor()
     expect(await table.getByRole('row').count()).toBe(6)
     expect(await table.getByRole('columnheader').allInnerTexts()).toEqual([
       'Host',
