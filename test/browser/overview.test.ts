@@ -99,6 +99,7 @@ describe.skipIf(!needs('chromium'))('the overview in Chromium', () => {
     const { page } = open
     await page.getByRole('button', { name: 'Table' }).click()
     const table = page.getByRole('table', { name: 'Flow' })
+    await table.waitFor()
     expect(await table.getByRole('row').count()).toBe(6)
     expect(await table.getByRole('columnheader').allInnerTexts()).toEqual([
       'Host',
@@ -163,6 +164,7 @@ describe.skipIf(!needs('chromium'))('the overview in Chromium', () => {
         for (const path of ['/', '/?flow=table', '/plan', '/clusters', '/zones', '/history', ...hostPaths(world)]) {
           await open.page.goto(server.url + path)
           await open.page.getByRole('heading', { level: 1 }).waitFor()
+          await open.page.getByText('Reading …').waitFor({ state: 'detached' })
           expect({ path, sideways: await sidewaysOf(open.page) }).toEqual({ path, sideways: 0 })
         }
       }

@@ -39,7 +39,7 @@ describe.skipIf(!needs('chromium'))('the stream of the page in Chromium', () => 
     share(server, 0.62)
     server.refuse()
     await clusters.getByText('62 % of answers').waitFor()
-    expect(await open.page.getByText('No connection').count()).toBe(0)
+    await open.page.getByText('No connection').waitFor({ state: 'detached' })
     expect(server.resumedFrom).toEqual([undefined, version])
     expect(open.messages.filter((message) => !isOfBrowser(message))).toEqual([])
   })

@@ -17,7 +17,9 @@ describe.skipIf(!needs('chromium'))('the views of the page in Chromium', () => {
     await using server = await servePage(outage())
     await using open = await openPage(browser, `${server.url}/hosts/shop.demo.test`)
     const { page, messages } = open
-    const texts = await page.getByRole('list', { name: 'Hops' }).getByRole('listitem').allInnerTexts()
+    const items = page.getByRole('list', { name: 'Hops' }).getByRole('listitem')
+    await items.first().waitFor()
+    const texts = await items.allInnerTexts()
     expect(texts).toHaveLength(exampleHostPage.hops.length)
     for (const [index, { name, text }] of exampleHostPage.hops.entries()) {
       expect(texts[index]).toContain(name)
