@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { configFromText, connect, ConfigMap, poll, systemClock } from '@seamark/kube'
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Machine, type Playground, type Ran, type Status } from './shipped-playground.ts'
+import { endAll, Machine, type Playground, type Ran, type Status } from './shipped-playground.ts'
 
 const scratch = mkdtempSync(join(tmpdir(), 'pg-'))
 const temporary = join(scratch, 'tmp')
@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await running?.end('SIGKILL')
+  await endAll()
   rmSync(scratch, { recursive: true, force: true })
 })
 

@@ -21,6 +21,13 @@ export interface Status {
 }
 
 /** A machine of its own: what is typed there finds only the playgrounds that were started there. */
+/** Of this file of tests: what a failed test did not end. */
+const started: Playground[] = []
+
+export async function endAll(): Promise<void> {
+  await Promise.all(started.map(async (playground) => playground.end('SIGKILL')))
+}
+
 export class Machine {
   readonly #env: NodeJS.ProcessEnv
 
@@ -45,6 +52,7 @@ export class Machine {
       detached: true,
     })
     const playground = new Playground(child)
+    started.push(playground)
     await playground.untilLine(until)
     return playground
   }
