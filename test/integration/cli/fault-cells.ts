@@ -251,6 +251,11 @@ export const CELLS: Readonly<Record<string, Cells>> = {
     alias: ends('run -n gone --config BOMB', BOMB, 5),
   },
   shift: fleet('shift a.test --to member', 'globalingresses.seamark.io'),
+  status: {
+    ...fleet('status', 'dnsendpoints.externaldns.k8s.io'),
+    kind: 'a kind that is not there has no objects, and nothing that needs somebody',
+    algorithm: ends('status --config ALGORITHM --kubeconfig ADMIN', ALGORITHM, 5),
+  },
   transfer: records('transfer --to other --to-cluster c'),
   tree: fleet('tree a.test', 'globalingresses.seamark.io'),
   undo: records('undo'),

@@ -4,10 +4,11 @@
  */
 import { randomUUID } from 'node:crypto'
 import { createDnsClient, type Fqdn, fqdn, type Zone } from '@seamark/dns'
-import { type Cluster, ConfigMap, Event, Lease } from '@seamark/kube'
+import { type Cluster, ConfigMap, Event, Lease, NotFound } from '@seamark/kube'
 import {
   CachedHosts,
   CONFIGURATION_OBJECT,
+  DNSEndpoint,
   type DnsConfig,
   findHostAnswers,
   findManagerLease,
@@ -49,6 +50,7 @@ export interface OpenStatus {
 
 export async function openStatus(options: StatusOptions, signal: AbortSignal): Promise<OpenStatus> {
   const { cluster, namespace } = options
+  await checkAccess(cluster, signal)
   const stopping = new AbortController()
   const running = cluster.informers.start(AbortSignal.any([signal, stopping.signal]))
   const hosts = new CachedHosts({
@@ -89,6 +91,15 @@ export async function openStatus(options: StatusOptions, signal: AbortSignal): P
       stopping.abort()
       await running
     },
+  }
+}
+
+/** A watch waits for a server or a right; a command says at once what it lacks. */
+async function checkAccess({ client }: Cluster, signal: AbortSignal): Promise<void> {
+  try {
+    await client.list(DNSEndpoint, { limit: 1, signal })
+  } catch (error) {
+    if (!(error instanceof NotFound)) throw error
   }
 }
 

@@ -393,11 +393,16 @@ interface OwnFacts extends Pick<CachedHost, 'facts' | 'by' | 'owner' | 'namespac
 const SYNC_POLL_MS = 20
 
 async function untilRead(informer: Pick<Informer<Obj>, 'hasSynced' | 'failure'>, signal: AbortSignal): Promise<void> {
-  await poll(() => (informer.hasSynced || informer.failure?.reason === 'denied' ? true : undefined), {
+  await poll(() => (informer.hasSynced || isWithout(informer.failure?.reason) ? true : undefined), {
     clock: systemClock,
     intervalMs: SYNC_POLL_MS,
     signal,
   })
+}
+
+/** There is nothing to read: the kind is not installed, or may not be read. */
+function isWithout(reason: string | undefined): boolean {
+  return reason === 'denied' || reason === 'absent'
 }
 
 const none = (): readonly string[] => []
