@@ -23,7 +23,7 @@ const COMMAND_INTERVAL_MS = 300
 
 /** What only reads is typed again until it shows what the page says: nothing happens at once. */
 const READING =
-  /^(curl|jq|kubectl get|seamark (dig|tree|explain|plan|cluster list|provider (list|test)|(approve|undo)( -|$)))\b/
+  /^(?:(?:curl|jq|kubectl get|seamark (?:dig|tree|explain|plan|status|cluster list|provider (?:list|test)))\b|seamark (?:approve|undo)(?: -|$))/
 
 /** 2: changes or findings. */
 const SUCCESS = [0, 2]
