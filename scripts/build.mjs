@@ -1,13 +1,13 @@
 /**
  * Bundles the CLI with everything it needs into dist/: it runs from there without node_modules, on a read-only file system.
  * Chunks are split so that a command loads only what it uses. The entry file is replaced last and atomically, and chunks
- * of an earlier bundle stay for a while, so that a command that is just starting is never torn apart.
+ * of an earlier bundle stay for a day: a command that runs loads some of them late. What the browser runs is in dist/page.
  */
-import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { build } from 'esbuild'
-
-const STALE_CHUNK_MS = 10 * 60_000
+import { buildPage } from './build-page.mjs'
+import { retireChunks } from './retire-chunks.mjs'
 
 const root = join(import.meta.dirname, '..')
 const outdir = join(root, 'dist')
@@ -74,6 +74,8 @@ for (const platform of readdirSync(libraries))
 // The playground applies the examples: they travel with the bundle.
 cpSync(join(root, 'examples'), join(outdir, 'examples'), { recursive: true })
 
+for (const [name, contents] of await buildPage()) replace(join(outdir, 'page', name), contents, 0o644)
+
 const entry = join(outdir, 'seamark.mjs')
 const chunks = join(outdir, 'chunks')
 const current = new Set()
@@ -82,13 +84,15 @@ for (const file of outputFiles.toSorted((a, b) => Number(a.path === entry) - Num
   current.add(basename(file.path))
   // The name of a chunk is a hash of its content.
   if (dirname(file.path) === chunks && existsSync(file.path)) continue
-  mkdirSync(dirname(file.path), { recursive: true })
-  const draft = `${file.path}.${process.pid}`
-  writeFileSync(draft, file.contents, { mode: file.path === entry ? 0o755 : 0o644 })
-  renameSync(draft, file.path)
+  replace(file.path, file.contents, file.path === entry ? 0o755 : 0o644)
 }
 
-for (const name of existsSync(chunks) ? readdirSync(chunks) : []) {
-  const file = join(chunks, name)
-  if (!current.has(name) && Date.now() - statSync(file).mtimeMs > STALE_CHUNK_MS) rmSync(file, { force: true })
+retireChunks(chunks, current, Date.now())
+
+/** Atomically: who reads the file meanwhile gets all of one or all of the other. */
+function replace(path, contents, mode) {
+  mkdirSync(dirname(path), { recursive: true })
+  const draft = `${path}.${process.pid}`
+  writeFileSync(draft, contents, { mode })
+  renameSync(draft, path)
 }

@@ -16,6 +16,7 @@ import {
   Namespace,
   Secret,
   Service,
+  systemClock,
   untilAborted,
   watching,
 } from '@seamark/kube'
@@ -94,7 +95,7 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
   let current: Build | undefined
   let rejections: readonly Rejection[] = []
   let portFaults: PortFaults = new Map()
-  const regexFaults = new RegexFaults()
+  const regexFaults = new RegexFaults(systemClock, () => publishStatuses())
   const metrics = createGatewayMetrics(mgr.metrics.registry)
   const publishStatuses = (): void => {
     if (current === undefined) return
@@ -110,7 +111,7 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
           isRefused,
           onRegexExceeded(route) {
             metrics.regexExceeded()
-            if (regexFaults.add(route)) publishStatuses()
+            regexFaults.add(route)
           },
           onPortFaults(faults) {
             for (const [listener, fault] of faults)
