@@ -3,10 +3,19 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import {
+  chartBalanceCrds,
+  chartConvertedCrds,
+  chartEnvoyBootstrap,
+  chartFleetCrds,
+  chartRights,
+} from './generate/chart-files.ts'
+import { valuesSchema } from './generate/chart-values.ts'
 import { configurationPage } from './generate/configuration-page.ts'
 import { envoyApi } from './generate/envoy-api.ts'
 import { securityPage } from './generate/limits-table.ts'
 import { metricsPage } from './generate/metrics-page.ts'
+import { exampleWithRoles } from './generate/part-roles.ts'
 import { reasonsPage } from './generate/reasons-page.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -16,6 +25,17 @@ const GENERATED: readonly { file: string; content: () => string }[] = [
   { file: 'docs/reasons.md', content: reasonsPage },
   { file: 'SECURITY.md', content: securityPage },
   { file: 'packages/gateway/src/xds/envoy-api.ts', content: envoyApi },
+  { file: 'charts/seamark/files/rights.yaml', content: chartRights },
+  { file: 'charts/seamark/files/crds-fleet.yaml', content: chartFleetCrds },
+  { file: 'charts/seamark/files/crds-balance.yaml', content: chartBalanceCrds },
+  { file: 'charts/seamark/files/crds-balance-v1.yaml', content: chartConvertedCrds },
+  { file: 'charts/seamark/files/envoy-bootstrap.json', content: chartEnvoyBootstrap },
+  { file: 'charts/seamark/values.schema.json', content: valuesSchema },
+  { file: 'examples/records/seamark.yaml', content: () => exampleWithRoles('records/seamark.yaml', ['records']) },
+  {
+    file: 'examples/dns-load-balancer/seamark.yaml',
+    content: () => exampleWithRoles('dns-load-balancer/seamark.yaml', ['balance', 'records', 'installCRDs']),
+  },
 ]
 
 const isCheck = process.argv.includes('--check')

@@ -87,7 +87,7 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
   'packages/gateway/src/proxy': { layers: ['request', 'listen upstream', 'handler.ts', 'proxy.ts'] },
   'packages/operator/src': {
     layers: [
-      'reasons.ts duration.ts expected-status.ts',
+      'reasons.ts duration.ts expected-status.ts rights',
       'finding.ts metrics.ts verdict.ts',
       'api authority clusters rrset health',
       'hosts',
@@ -125,7 +125,7 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
     ],
   },
   'packages/cli/src/commands': {
-    layers: ['balance completion dig explain fleet gateway publish records servers', 'run', 'playground'],
+    layers: ['balance check completion dig explain fleet gateway publish records servers', 'run', 'playground'],
   },
   'packages/operator/src/publish': { layers: ['sources', 'decide', 'guard', 'act', 'report'] },
   'packages/operator/src/fleet': { layers: ['roots', 'decide', 'members', 'dns', 'reconcile'] },

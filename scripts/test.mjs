@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join, relative, sep } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
-const TIERS = ['unit', 'contract', 'integration', 'simulation', 'abuse', 'browser']
+const TIERS = ['unit', 'contract', 'integration', 'simulation', 'abuse', 'browser', 'chart']
 const SLOWEST_SHOWN = 10
 /** Programs that tiers use when they are there. */
 const PROGRAMS = [
@@ -29,6 +29,8 @@ const PROGRAMS = [
   'envoy',
   'unshare',
   'ip',
+  'helm',
+  'helm3',
   'chromium',
 ]
 

@@ -2,42 +2,11 @@
  * Contact with the API server of a member: whether it answers, who it is, what it serves, and whether our credentials suffice.
  * The rights are those of the role that `seamark cluster add` creates.
  */
-import { ApiError, cleanText, type Client, Forbidden, messageOf, Namespace, Unauthorized } from '@seamark/kube'
+import { cleanText, type Client, Forbidden, messageOf, Namespace, Unauthorized } from '@seamark/kube'
+import { mayDo } from '../../rights/access-review.ts'
+import { MEMBER_ROLE } from '../../rights/member-rights.ts'
+import type { Right } from '../../rights/right.ts'
 import type { Contact } from '../decide/cluster-status.ts'
-
-export interface Right {
-  readonly group: string
-  readonly resource: string
-  readonly verbs: readonly string[]
-  /** Without it everything works, but is noticed later. */
-  readonly isOptional?: boolean
-}
-
-const READ = ['get', 'list', 'watch'] as const
-const WRITE = [...READ, 'create', 'patch', 'delete'] as const
-
-/** What the manager asks a member for. Without one that is not optional a member is not ready. */
-export const MEMBER_ROLE: readonly Right[] = [
-  { group: 'networking.k8s.io', resource: 'ingresses', verbs: WRITE },
-  { group: 'gateway.networking.k8s.io', resource: 'httproutes', verbs: WRITE },
-  { group: 'route.openshift.io', resource: 'routes', verbs: WRITE },
-  { group: 'route.openshift.io', resource: 'routes/custom-host', verbs: ['create', 'patch'] },
-  { group: 'gateway.networking.k8s.io', resource: 'gateways', verbs: READ },
-  { group: 'networking.k8s.io', resource: 'ingressclasses', verbs: READ },
-  { group: 'discovery.k8s.io', resource: 'endpointslices', verbs: READ },
-  { group: '', resource: 'services', verbs: READ },
-  { group: '', resource: 'namespaces', verbs: READ },
-  // To notice at once that a kind of roots is installed; else it is looked for from time to time.
-  {
-    group: 'apiextensions.k8s.io',
-    resource: 'customresourcedefinitions',
-    verbs: READ,
-    isOptional: true,
-  },
-]
-
-/** What wildcard reads of a member, in a role of its own (`seamark cluster add --wildcard`). */
-export const WILDCARD_ROLE: readonly Right[] = [{ group: '', resource: 'nodes', verbs: READ }]
 
 /** Kinds of roots by group and resource. */
 const SERVED = [
@@ -126,35 +95,10 @@ async function findMissing(client: Client, { group, resource, verbs }: Right, si
       const isAllowed = await mayDo(
         client,
         { group, resource: name, verb, ...(subresource !== undefined && { subresource }) },
-        signal,
+        { deadlineMs: DEADLINE_MS, signal },
       )
       return isAllowed ? [] : [`${verb} ${resource}${group === '' ? '' : `.${group}`}`]
     }),
   )
   return missing.flat()
-}
-
-async function mayDo(client: Client, attributes: Record<string, string>, signal: AbortSignal): Promise<boolean> {
-  const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
-  const review = {
-    apiVersion: 'authorization.k8s.io/v1',
-    kind: 'SelfSubjectAccessReview',
-    spec: { resourceAttributes: attributes },
-  }
-  const headers = { 'content-type': 'application/json' }
-  const response = await client.request({
-    method: 'POST',
-    path,
-    headers,
-    body: JSON.stringify(review),
-    deadlineMs: DEADLINE_MS,
-    signal,
-  })
-  if (response.status >= 300)
-    throw new ApiError('REVIEW', `${path} answers ${response.status}`, response.status, {
-      kind: 'Status',
-      apiVersion: 'v1',
-    })
-  const { status } = JSON.parse(response.body.toString('utf8')) as { status?: { allowed?: boolean } }
-  return status?.allowed === true
 }
