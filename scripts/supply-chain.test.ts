@@ -82,11 +82,12 @@ it('accepts to patch webhooks by name, and to read what may not be written', () 
 })
 
 it('pins every stage of the image to one digest, also again', () => {
-  const file = 'FROM docker.io/library/node:24-slim AS build\nRUN x\nFROM docker.io/library/node:24-slim\n'
+  const file =
+    'FROM --platform=$BUILDPLATFORM docker.io/library/node:24-slim AS build\nRUN x\nFROM docker.io/library/node:24-slim\n'
   const [first, second] = [`sha256:${'1'.repeat(64)}`, `sha256:${'2'.repeat(64)}`]
   expect(findUnpinnedBases(file)).toHaveLength(2)
   const pinned = pinBase(file, first)
-  expect(pinned).toContain(`FROM docker.io/library/node:24-slim@${first} AS build\n`)
+  expect(pinned).toContain(`FROM --platform=$BUILDPLATFORM docker.io/library/node:24-slim@${first} AS build\n`)
   expect(findUnpinnedBases(pinned)).toEqual([])
   expect(pinBase(pinned, second)).toBe(pinned.replaceAll(first, second))
 })

@@ -149,7 +149,7 @@ function isByName(verb: string, resourceNames: readonly string[]): boolean {
   return resourceNames.length > 0 && WRITES_BY_NAME.includes(verb)
 }
 
-const BASE = /^(FROM\s+)(?<image>[^\s@]+)(?:@(?<digest>\S+))?/gm
+const BASE = /^(FROM\s+(?:--platform=\S+\s+)?)(?<image>[^\s@]+)(?:@(?<digest>\S+))?/gm
 const DIGEST = /^sha256:[0-9a-f]{64}$/
 
 /** The Containerfile with each base image pinned to the digest; throws for what is no digest. */
