@@ -20,7 +20,7 @@ export interface MetricDescription {
 export function listMetrics(): MetricDescription[] {
   const { registry } = createMetrics({ clientHistograms: true })
   createBalanceMetrics(registry)
-  createGatewayMetrics(registry)
+  createGatewayMetrics(registry, () => undefined)
   const product = createProductMetrics(registry)
   product.held(() => 0)
   product.leavesHeld(() => 0)
