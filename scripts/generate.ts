@@ -4,6 +4,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { configurationPage } from './generate/configuration-page.ts'
+import { DASHBOARDS, dashboardJson } from './generate/dashboards.ts'
 import { envoyApi } from './generate/envoy-api.ts'
 import { securityPage } from './generate/limits-table.ts'
 import { metricsPage } from './generate/metrics-page.ts'
@@ -16,6 +17,10 @@ const GENERATED: readonly { file: string; content: () => string }[] = [
   { file: 'docs/reasons.md', content: reasonsPage },
   { file: 'SECURITY.md', content: securityPage },
   { file: 'packages/gateway/src/xds/envoy-api.ts', content: envoyApi },
+  ...DASHBOARDS.map((dashboard) => ({
+    file: `charts/seamark/dashboards/${dashboard.name}.json`,
+    content: () => dashboardJson(dashboard),
+  })),
 ]
 
 const isCheck = process.argv.includes('--check')

@@ -29,6 +29,8 @@ const PROGRAMS = [
   'envoy',
   'unshare',
   'ip',
+  'setpriv',
+  'promtool',
 ]
 
 const args = process.argv.slice(2)

@@ -6,7 +6,8 @@
  * root that cannot be written, in a network of its own that has loopback only.
  */
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, readdirSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { isRequired, needs } from '@seamark/kit'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -61,7 +62,7 @@ describe.skipIf(!needs('npm'))('the npm package', () => {
     expect(shell(kubectl ?? '', 'seamark', 'version')).toMatch(new RegExp(`^seamark ${version} `))
   })
 
-  it('completes in shells', () => {
+  it.skipIf(!needs('bash'))('completes in shells', () => {
     const complete =
       'source <(seamark completion bash); COMP_WORDS=(seamark provi); COMP_CWORD=1; _seamark; echo ${COMPREPLY[@]}'
     expect(shell('bash', '-c', complete).trim()).toBe('provider')
@@ -69,7 +70,7 @@ describe.skipIf(!needs('npm'))('the npm package', () => {
     expect(shell('seamark', 'completion', 'fish')).toContain('complete -c seamark')
   })
 
-  it('completes `kubectl seamark` in the form that kubectl reads', () => {
+  it.skipIf(!needs('bash'))('completes `kubectl seamark` in the form that kubectl reads', () => {
     expect(shell('kubectl_complete-seamark', 'ver')).toBe('version\n:4\n')
     expect(shell('kubectl_complete-seamark', 'dns', 'serve', '--lis')).toBe('--listen\n:4\n')
     // Zone files: kubectl lets the shell offer files.
@@ -111,9 +112,9 @@ describe.skipIf(!needs('npm'))('the npm package', () => {
     expect(spec.version).toBe(`v${version}`)
     for (const platform of spec.platforms) {
       expect(platform.uri).toBe(uri)
-      expect(shell('sha256sum', archive)).toContain(platform.sha256)
+      expect(platform.sha256).toBe(createHash('sha256').update(bytes).digest('hex'))
       expect(platform.files).toEqual([{ from: 'package/*', to: '.' }])
-      expect(shell('tar', '-tzf', archive).split('\n')).toContain(`package/${platform.bin}`)
+      expect(existsSync(join(built.folder, platform.bin))).toBe(true)
     }
     expect(() => krewManifest(template, version, 'http://packages.example.com/seamark.tgz', bytes)).toThrow('https')
   })

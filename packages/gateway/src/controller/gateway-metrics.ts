@@ -35,9 +35,9 @@ export function createGatewayMetrics(registry: Registry, read: () => GatewayFact
         return value === undefined ? [] : [[{}, value]]
       },
     })
-  const counts = <Label extends string>(
+  const counts = (
     type: 'counter' | 'gauge',
-    label: Label,
+    label: string,
     name: string,
     help: string,
     of: (facts: GatewayFacts) => Iterable<readonly [value: string, count: number]>,
@@ -49,7 +49,7 @@ export function createGatewayMetrics(registry: Registry, read: () => GatewayFact
       *read() {
         const facts = read()
         if (facts === undefined) return
-        for (const [value, count] of of(facts)) yield [{ [label]: value } as Record<Label, string>, count] as const
+        for (const [value, count] of of(facts)) yield [{ [label]: value }, count] as const
       },
     })
 

@@ -43,6 +43,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     ...(options.safety !== undefined && { removalLimits: massLimits(options.safety) }),
     ...(options.leader !== undefined && { leader: options.leader }),
     ...(options.metrics !== undefined && { metrics: options.metrics }),
+    ...(options.sharedMetrics !== undefined && { sharedMetrics: options.sharedMetrics }),
     ...(options.probes !== undefined && { probes: options.probes }),
     ...(serving !== undefined && { webhooks: webhookServer(serving.config, namespace, { crds }) }),
   })

@@ -1,5 +1,5 @@
 /** Which capabilities the manager runs, on which cluster, with which lease. `seamark run`, `seamark contour-plus` and tests set them. */
-import type { Clock, Cluster, connect, LeaseOptions, Logger } from '@seamark/kube'
+import type { Clock, Cluster, connect, LeaseOptions, Logger, Manager } from '@seamark/kube'
 import type { BalanceOptions } from '../balance/set-up.ts'
 import type { FleetOptions } from '../fleet/config.ts'
 import type { FleetSetUp } from '../fleet/set-up.ts'
@@ -67,6 +67,8 @@ export interface AppOptions {
   readonly leader?: Readonly<LeaseOptions>
   /** `:8180`; undefined: no server. */
   readonly metrics?: string
+  /** Those that another manager of the process reports to as well. @default its own */
+  readonly sharedMetrics?: Manager['metrics']
   readonly probes?: string
   readonly log?: Logger
   readonly clock?: Clock
