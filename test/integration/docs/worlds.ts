@@ -200,6 +200,7 @@ export const WORLDS: Readonly<Record<string, readonly World[]>> = {
     },
   }),
   'docs/dns.md': machine(5353),
+  'docs/install.md': cluster({}).map((world) => ({ ...world, isSkipped: world.isSkipped === true || !needs('helm') })),
   'docs/gateway.md': cluster({ replace: async () => GATEWAY }),
   'docs/providers/webhook.md': machine(8888),
   'docs/publish.md': cluster({}),
