@@ -20,6 +20,7 @@ const TIERS: Record<string, string[]> = {
   integration: ['test/integration/**/*.test.ts'],
   simulation: ['test/simulation/**/*.test.ts'],
   abuse: ['test/abuse/**/*.test.ts'],
+  chart: ['test/chart/**/*.test.ts'],
 }
 /** Of the integration tier; their bounds are seconds of whole programs. */
 const TIMED = ['test/integration/together/together.test.ts', 'test/integration/balance/dnslb-leases.test.ts']
@@ -64,7 +65,10 @@ export default defineConfig({
       project('together', filesOf(['unit'])),
       // Each file in a process of its own: a simulated clock advances when the event loop rests, and what an earlier file left
       // in the loop, such as a client that still reconnects, would be part of the run.
-      project('isolated', filesOf(['contract', 'integration', 'simulation']), { isolate: true, exclude: TIMED }),
+      project('isolated', filesOf(['contract', 'integration', 'simulation', 'chart']), {
+        isolate: true,
+        exclude: TIMED,
+      }),
       // After the others, one file at a time: each compares what a victim waits with and without an attack, or has bounds in
       // seconds, and a test beside it would count as part of the attack.
       project('alone', [...filesOf(['abuse']), ...(wanted.includes('integration') ? TIMED : [])], {

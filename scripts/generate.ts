@@ -3,6 +3,14 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import {
+  chartBalanceCrds,
+  chartConvertedCrds,
+  chartEnvoyBootstrap,
+  chartFleetCrds,
+  chartRights,
+} from './generate/chart-files.ts'
+import { valuesSchema } from './generate/chart-values.ts'
 import { configurationPage } from './generate/configuration-page.ts'
 import { DASHBOARDS, dashboardJson } from './generate/dashboards.ts'
 import { envoyApi } from './generate/envoy-api.ts'
@@ -17,6 +25,12 @@ const GENERATED: readonly { file: string; content: () => string }[] = [
   { file: 'docs/reasons.md', content: reasonsPage },
   { file: 'SECURITY.md', content: securityPage },
   { file: 'packages/gateway/src/xds/envoy-api.ts', content: envoyApi },
+  { file: 'charts/seamark/files/rights.yaml', content: chartRights },
+  { file: 'charts/seamark/files/crds-fleet.yaml', content: chartFleetCrds },
+  { file: 'charts/seamark/files/crds-balance.yaml', content: chartBalanceCrds },
+  { file: 'charts/seamark/files/crds-balance-v1.yaml', content: chartConvertedCrds },
+  { file: 'charts/seamark/files/envoy-bootstrap.json', content: chartEnvoyBootstrap },
+  { file: 'charts/seamark/values.schema.json', content: valuesSchema },
   ...DASHBOARDS.map((dashboard) => ({
     file: `charts/seamark/dashboards/${dashboard.name}.json`,
     content: () => dashboardJson(dashboard),

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join, relative, sep } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
-const TIERS = ['unit', 'contract', 'integration', 'simulation', 'abuse']
+const TIERS = ['unit', 'contract', 'integration', 'simulation', 'abuse', 'chart']
 const SLOWEST_SHOWN = 10
 /** Programs that tiers use when they are there. */
 const PROGRAMS = [
@@ -31,6 +31,8 @@ const PROGRAMS = [
   'ip',
   'setpriv',
   'promtool',
+  'helm',
+  'helm3',
 ]
 
 const args = process.argv.slice(2)

@@ -1,5 +1,5 @@
 /**
- * The Grafana dashboards of the chart. Each query selects the manager by `job`, which is added here; test/integration/monitoring
+ * The Grafana dashboards of the chart. Each query selects the manager by `job`, which is added here; test/chart/monitoring
  * compares every query with what a manager serves.
  */
 

@@ -82,4 +82,5 @@ export { createElection, type Election, type LeaseOptions } from './manager/leas
 export type { Fleet, FleetEvent, FleetMember, Reachability } from './manager/fleet.ts'
 export type { Metrics } from './metrics.ts'
 export type { AdmissionHooks, AdmissionInfo } from './webhook/admission.ts'
+export { createCertificateKeeper } from './webhook/certificate-keeper.ts'
 export { convert, defineConversion, type Spoke } from './webhook/conversion.ts'

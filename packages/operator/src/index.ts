@@ -31,7 +31,9 @@ export { gateWrites, WriteRefused } from './process/write-gate.ts'
 export * from './config.ts'
 export { leaseTimes, type LeaseTimes } from './duration.ts'
 export { FleetConfig, type FleetOptions } from './fleet/config.ts'
-export { MEMBER_ROLE, type Right, WILDCARD_ROLE } from './fleet/members/member-access.ts'
+export { MANAGER_PARTS, type Part, type PartName, partsOf } from './rights/manager-rights.ts'
+export { MEMBER_NAMESPACES, MEMBER_ROLE, MEMBER_TLS_ROLE, WILDCARD_ROLE } from './rights/member-rights.ts'
+export { type Place, resourceNameOf, type Right, type Rule, rulesOf } from './rights/right.ts'
 export {
   fleetHops,
   type HostTrace,

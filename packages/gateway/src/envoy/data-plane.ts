@@ -32,6 +32,8 @@ export interface XdsPort {
   readonly port: number
   /** Undefined: without TLS, for tests and networks that authenticate themselves. */
   readonly tls?: XdsServerFiles
+  /** Resolves when the files are there. @default they are */
+  readonly ready?: Promise<void>
   readonly onListening?: (port: number) => void
 }
 
@@ -79,6 +81,8 @@ export function envoyDataPlane(options: EnvoyDataPlaneOptions): DataPlane {
     },
     async run({ signal, onReady }) {
       if (port !== undefined) {
+        await Promise.race([port.ready, untilAborted(signal)])
+        if (signal.aborted) return
         const credentials = port.tls === undefined ? ServerCredentials.createInsecure() : serverCredentials(port.tls)
         const host = port.host.includes(':') ? `[${port.host}]` : port.host
         port.onListening?.(await server.listen(`${host}:${port.port}`, credentials))

@@ -8,6 +8,7 @@
  * Guarantees: a write to the Secret carries the resourceVersion it was decided on; if the API server fails, the current
  * certificate stays in use.
  */
+import { X509Certificate } from 'node:crypto'
 import type { CertificatePair } from '../certificates.ts'
 import type { Client } from '../client/client.ts'
 import { sleep, type Clock } from '../clock.ts'
@@ -36,6 +37,12 @@ export interface SelfIssuedOptions {
   /** Objects to write the CA bundle to. */
   inject?: BundleTargets
   times?: Partial<RotationTimes>
+  /** What the leaf is for. @default server */
+  usages?: 'server' | 'client'
+  /** Peers read the bundle of a new authority from the Secret within this time; until then no leaf of it is issued. @default 0 */
+  trustAfterMs?: number
+  /** Called with what the Secret has, each time that it is read. */
+  onRead?: (state: Pick<CertificateState, 'authorities' | 'leaf'>) => Promise<void>
 }
 
 export interface KeeperDeps {
@@ -87,13 +94,15 @@ export function createCertificateKeeper(options: SelfIssuedOptions, deps: Keeper
   async function rotate(signal: AbortSignal): Promise<CertificateState> {
     const { secret, state } = await read(signal)
     const newest = state?.authorities[0]
-    const isTrusted = newest === undefined || (await isInjected(client, inject, newest, signal))
-    const facts = { state, dnsNames, isTrusted, nowMs: clock.now(), times }
+    const isKnown = newest === undefined || clock.now() - issuedAt(newest) >= (options.trustAfterMs ?? 0)
+    const isTrusted = isKnown && (newest === undefined || (await isInjected(client, inject, newest, signal)))
+    const { usages = 'server' } = options
+    const facts = { state, dnsNames, usages, isTrusted, nowMs: clock.now(), times }
     const step = nextRotationStep(facts)
     if (step === 'keep') return state as CertificateState
     const next = await takeRotationStep(step, facts)
     await write(secret, next, signal)
-    log.info({ secret: key, step }, 'webhook certificate rotated')
+    log.info({ secret: key, step }, 'certificate rotated')
     return next
   }
 
@@ -122,13 +131,14 @@ export function createCertificateKeeper(options: SelfIssuedOptions, deps: Keeper
           await injectAll(usable, signal)
           // Not before every caller trusts the authority.
           if (!isFor(usable)) usable = await rotate(signal)
+          await options.onRead?.(usable)
           return use(usable)
         } catch (error) {
           // Another replica wrote first; its certificate is used.
           const isRace = error instanceof AlreadyExists || error instanceof Conflict
           if (!isRace) {
             metrics.certificateRead(false)
-            log.warn({ secret: key, error: messageOf(error), retryMs }, 'no webhook certificate yet')
+            log.warn({ secret: key, error: messageOf(error), retryMs }, 'no certificate yet')
             await sleep(clock, retryMs, signal)
           }
         }
@@ -142,15 +152,20 @@ export function createCertificateKeeper(options: SelfIssuedOptions, deps: Keeper
           const state = isLeading() ? await rotate(signal) : (await read(signal)).state
           if (state === undefined) throw new KubeError('CERTIFICATE', `secret ${key} holds no usable certificate`)
           if (isLeading()) await injectAll(state, signal)
+          await options.onRead?.(state)
           if (state.leaf.certPem !== current) onLeaf(use(state))
         } catch (error) {
           if (signal.aborted) return
           metrics.certificateRead(false)
-          log.warn({ secret: key, error: messageOf(error) }, 'webhook certificate not checked; the one in use stays')
+          log.warn({ secret: key, error: messageOf(error) }, 'certificate not checked; the one in use stays')
         }
       }
     },
   }
+}
+
+function issuedAt(certPem: string): number {
+  return Date.parse(new X509Certificate(certPem).validFrom)
 }
 
 function toCaBundle(authorities: readonly string[]): string {

@@ -1,5 +1,5 @@
 /**
- * Rotation of a webhook's authority and serving certificate, as a pure decision.
+ * Rotation of an authority and of the certificate that it issues, of a webhook server or of another peer, as a pure decision.
  *
  * Flow of a new authority: (1) it is added as the first one of the bundle, while the old leaf is still served; (2) once
  * every caller trusts it (caBundle injected), a new leaf is issued; (3) an hour later, when every replica has loaded
@@ -38,6 +38,8 @@ export interface RotationFacts {
   state: CertificateState | undefined
   /** DNS names and IP addresses that callers connect to. */
   dnsNames: readonly string[]
+  /** What the leaf is for. @default server */
+  usages?: 'server' | 'client'
   /** Every existing caller trusts the newest authority. */
   isTrusted: boolean
   nowMs: number
@@ -65,7 +67,7 @@ export function hasNames({ certPem }: CertificatePair, names: readonly string[])
 
 export async function takeRotationStep(
   step: Exclude<RotationStep, 'keep'>,
-  { state, dnsNames, nowMs, times }: RotationFacts,
+  { state, dnsNames, usages = 'server', nowMs, times }: RotationFacts,
 ): Promise<CertificateState> {
   const now = () => nowMs
   const newAuthority = async () => {
@@ -76,7 +78,7 @@ export async function takeRotationStep(
     commonName: commonName.slice(0, 64),
     dnsNames: dnsNames.filter((name) => isIP(name) === 0),
     ipAddresses: dnsNames.filter((name) => isIP(name) !== 0),
-    usages: 'server',
+    usages,
     validForMs: times.leafMs,
   } as const
   if (step === 'create' || state === undefined) {

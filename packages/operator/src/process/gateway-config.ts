@@ -46,6 +46,22 @@ export const GatewayConfig = z.strictObject({
   xdsCaFile: z.string().default('').describe('authority of the certificates of Envoys on the xDS port'),
   xdsCertificateFile: z.string().default('').describe('certificate of the xDS port; read again when it changes'),
   xdsKeyFile: z.string().default('').describe('private key of the xDS port'),
+  xdsSecret: z
+    .string()
+    .default('')
+    .describe(
+      "Secret in the manager's namespace with the certificate of the xDS port; the manager creates and renews it, with gateway.xdsClientSecret, in place of the files",
+    ),
+  xdsClientSecret: z
+    .string()
+    .default('')
+    .describe(
+      'Secret beside it with the certificate of Envoys: ca.crt of the one, tls.crt and tls.key of the other are for them',
+    ),
+  xdsDnsNames: z
+    .array(z.string())
+    .default([])
+    .describe('names by which Envoys connect to the xDS port, such as SERVICE.NAMESPACE.svc'),
   xdsInsecure: z
     .boolean()
     .default(false)

@@ -1,13 +1,6 @@
 /** Accounts and their rights, as `hub init` and `cluster add` create them: of the manager, and of the manager on a member. */
 import { type Client, kind, Namespace, type Obj } from '@seamark/kube'
-import type { Right } from '@seamark/operator'
-
-export interface Rule {
-  readonly apiGroups: readonly string[]
-  readonly resources: readonly string[]
-  readonly resourceNames?: readonly string[]
-  readonly verbs: readonly string[]
-}
+import type { Rule } from '@seamark/operator'
 
 type Bound = Obj & { roleRef?: unknown; subjects?: unknown[] }
 
@@ -85,8 +78,4 @@ function bindingOf(kindOfRole: string, name: string, account: Account): Pick<Bou
     roleRef: { apiGroup: rbac.group, kind: kindOfRole, name },
     subjects: [{ kind: 'ServiceAccount', name: account.name, namespace: account.namespace }],
   }
-}
-
-export function ruleOf({ group, resource, verbs }: Right): Rule {
-  return { apiGroups: [group], resources: [resource], verbs }
 }

@@ -15,14 +15,22 @@ import {
   poll,
   systemClock,
 } from '@seamark/kube'
-import { Cluster, fleetCrds, isClusterName, MEMBER_ROLE, WILDCARD_ROLE } from '@seamark/operator'
+import {
+  Cluster,
+  fleetCrds,
+  isClusterName,
+  MEMBER_NAMESPACES,
+  MEMBER_ROLE,
+  rulesOf,
+  WILDCARD_ROLE,
+} from '@seamark/operator'
 import { Command } from 'commander'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { CommandError, EXIT, type Io } from '../../command.ts'
 import { addKubeFlags, DEFAULT_NAMESPACE, type KubeFlags, openCluster } from '../../flags/kube-flags.ts'
-import { applyAccount, CLI_FIELD_MANAGER, ensureNamespace, grantEverywhere, type Rule, ruleOf } from './account.ts'
+import { applyAccount, CLI_FIELD_MANAGER, ensureNamespace, grantEverywhere } from './account.ts'
 import { findCluster, showDrain } from './drain.ts'
 import { installServed } from './hub-crds.ts'
 import { isLoopbackServer } from './loopback.ts'
@@ -222,12 +230,11 @@ async function readServer(
 
 /** Rights that an earlier `--wildcard` gave stay: they are a role of their own. */
 async function grant(client: Client, { createNamespaces, wildcard }: MemberFlags): Promise<void> {
-  const rules: Rule[] = MEMBER_ROLE.map(ruleOf)
-  if (createNamespaces === true) rules.push({ apiGroups: [''], resources: ['namespaces'], verbs: ['create'] })
+  const rights = [...MEMBER_ROLE, ...(createNamespaces === true ? MEMBER_NAMESPACES : [])]
   await ensureNamespace(client, ACCOUNT.namespace)
   await applyAccount(client, ACCOUNT)
-  await grantEverywhere(client, ACCOUNT, ACCOUNT.name, rules)
-  if (wildcard === true) await grantEverywhere(client, ACCOUNT, WILDCARD_ROLE_NAME, WILDCARD_ROLE.map(ruleOf))
+  await grantEverywhere(client, ACCOUNT, ACCOUNT.name, rulesOf(rights, 'cluster'))
+  if (wildcard === true) await grantEverywhere(client, ACCOUNT, WILDCARD_ROLE_NAME, rulesOf(WILDCARD_ROLE, 'cluster'))
 }
 
 async function requestToken(client: Client, hours: number): Promise<string> {

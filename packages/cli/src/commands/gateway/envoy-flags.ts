@@ -59,6 +59,10 @@ export const SETTING_NAMES: Names = {
 
 /** The settings of `seamark run` as flags. */
 export function envoyFlagsOf(config: GatewayConfig): EnvoyFlags {
+  const { xdsSecret, xdsClientSecret, xdsDnsNames } = config
+  const isOwn = xdsSecret !== ''
+  if (isOwn !== (xdsClientSecret !== '') || isOwn !== xdsDnsNames.length > 0)
+    throw new CommandError('gateway.xdsSecret, gateway.xdsClientSecret and gateway.xdsDnsNames go together', EXIT.usage)
   const { xdsListen, envoyDirectory, xdsCaFile, xdsCertificateFile, xdsKeyFile } = config
   const xds = xdsListen === '' ? undefined : parseListen('gateway.xdsListen', xdsListen)
   return {
@@ -69,7 +73,8 @@ export function envoyFlagsOf(config: GatewayConfig): EnvoyFlags {
     ...(xdsCaFile !== '' && { contourCafile: xdsCaFile }),
     ...(xdsCertificateFile !== '' && { contourCertFile: xdsCertificateFile }),
     ...(xdsKeyFile !== '' && { contourKeyFile: xdsKeyFile }),
-    insecure: config.xdsInsecure,
+    // Its certificates come from the Secrets.
+    insecure: config.xdsInsecure || isOwn,
   }
 }
 

@@ -5,7 +5,13 @@
  * Guarantees: every replica serves; the holder of the Lease writes statuses, unless the manager observes or is paused. The
  * data plane continues to serve when a Lease is lost or the API server is gone.
  */
-import { GATEWAY_FIELD_MANAGER, BUILD_DEFAULTS, type BuildSettings, setUpGateway } from '@seamark/gateway'
+import {
+  GATEWAY_FIELD_MANAGER,
+  BUILD_DEFAULTS,
+  type BuildSettings,
+  keepXdsCertificates,
+  setUpGateway,
+} from '@seamark/gateway'
 import { type Cluster, type Logger, type Manager, manager } from '@seamark/kube'
 import {
   createKillSwitch,
@@ -65,9 +71,19 @@ export async function runGateway(options: GatewayCapability, signal: AbortSignal
     ...(mode === 'observe' ? ['observe'] : []),
     ...(isPaused ? ['configuration'] : []),
   )
-  gateWrites(cluster, () => {
-    if (killSwitch.isPaused) throw new WriteRefused('PAUSED', `nothing is written: ${killSwitch.by.join(', ')}`)
-  })
+  const { xdsSecret: secret, xdsClientSecret: clientSecret, xdsDnsNames: dnsNames } = config
+  const secrets = `/api/v1/namespaces/${namespace}/secrets`
+  // As those of the webhooks, certificates are kept during a pause.
+  const kept = new Set(
+    secret === '' || mode === 'observe' ? [] : [secrets, `${secrets}/${secret}`, `${secrets}/${clientSecret}`],
+  )
+  gateWrites(
+    cluster,
+    () => {
+      if (killSwitch.isPaused) throw new WriteRefused('PAUSED', `nothing is written: ${killSwitch.by.join(', ')}`)
+    },
+    (path) => kept.has(path),
+  )
   const mgr = await manager({
     cluster,
     fieldManager: GATEWAY_FIELD_MANAGER,
@@ -76,6 +92,14 @@ export async function runGateway(options: GatewayCapability, signal: AbortSignal
     ...(options.sharedMetrics !== undefined && { sharedMetrics: options.sharedMetrics }),
     leader: { lease: config.lease, namespace, ...options.leaseTimes },
   })
+  const certificates =
+    secret === '' || envoy?.port === undefined
+      ? undefined
+      : await keepXdsCertificates(mgr, { namespace, secret, clientSecret, dnsNames })
+  const port =
+    envoy?.port === undefined || certificates === undefined
+      ? envoy?.port
+      : { ...envoy.port, tls: certificates.files, ready: certificates.ready }
   setUpGateway(mgr, {
     settings: settingsOf(config, options.grants, options.allowLoopback),
     onSettings: (replace) =>
@@ -84,7 +108,9 @@ export async function runGateway(options: GatewayCapability, signal: AbortSignal
     https,
     ports,
     portOffset: config.listenerPortOffset,
-    ...(envoy !== undefined && { envoy: announcing(options.stdout, envoy) }),
+    ...(envoy !== undefined && {
+      envoy: announcing(options.stdout, { ...envoy, ...(port !== undefined && { port }) }),
+    }),
     statusAddresses: parseAddresses(config.statusAddresses.join(',')),
     ...(config.service !== '' && { service: config.service }),
     pause: killSwitch,

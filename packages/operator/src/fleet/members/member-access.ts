@@ -3,41 +3,9 @@
  * The rights are those of the role that `seamark cluster add` creates.
  */
 import { ApiError, cleanText, type Client, Forbidden, messageOf, Namespace, Unauthorized } from '@seamark/kube'
+import { MEMBER_ROLE } from '../../rights/member-rights.ts'
+import type { Right } from '../../rights/right.ts'
 import type { Contact } from '../decide/cluster-status.ts'
-
-export interface Right {
-  readonly group: string
-  readonly resource: string
-  readonly verbs: readonly string[]
-  /** Without it everything works, but is noticed later. */
-  readonly isOptional?: boolean
-}
-
-const READ = ['get', 'list', 'watch'] as const
-const WRITE = [...READ, 'create', 'patch', 'delete'] as const
-
-/** What the manager asks a member for. Without one that is not optional a member is not ready. */
-export const MEMBER_ROLE: readonly Right[] = [
-  { group: 'networking.k8s.io', resource: 'ingresses', verbs: WRITE },
-  { group: 'gateway.networking.k8s.io', resource: 'httproutes', verbs: WRITE },
-  { group: 'route.openshift.io', resource: 'routes', verbs: WRITE },
-  { group: 'route.openshift.io', resource: 'routes/custom-host', verbs: ['create', 'patch'] },
-  { group: 'gateway.networking.k8s.io', resource: 'gateways', verbs: READ },
-  { group: 'networking.k8s.io', resource: 'ingressclasses', verbs: READ },
-  { group: 'discovery.k8s.io', resource: 'endpointslices', verbs: READ },
-  { group: '', resource: 'services', verbs: READ },
-  { group: '', resource: 'namespaces', verbs: READ },
-  // To notice at once that a kind of roots is installed; else it is looked for from time to time.
-  {
-    group: 'apiextensions.k8s.io',
-    resource: 'customresourcedefinitions',
-    verbs: READ,
-    isOptional: true,
-  },
-]
-
-/** What wildcard reads of a member, in a role of its own (`seamark cluster add --wildcard`). */
-export const WILDCARD_ROLE: readonly Right[] = [{ group: '', resource: 'nodes', verbs: READ }]
 
 /** Kinds of roots by group and resource. */
 const SERVED = [

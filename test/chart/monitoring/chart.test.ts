@@ -74,6 +74,12 @@ describe.skipIf(!needs('helm'))('the chart', () => {
       expect(map?.data?.[`seamark-${name}`]?.trim()).toBe(readFileSync(join(CHART, 'dashboards', name), 'utf8').trim())
   })
 
+  it('refuses a ServiceMonitor without a Service to read, and says what to do', () => {
+    expect(() => render('serviceMonitor.enabled=true', 'metrics.service.enabled=false')).toThrow(
+      'serviceMonitor.enabled: there is no Service of the metrics to read; set metrics.service.enabled: true',
+    )
+  })
+
   it('has none of them where they are not asked for, as their kinds may be absent', () => {
     const names = render().map(({ kind, metadata }) => `${kind} ${metadata.name}`)
     expect(names).toContain('Service seamark-metrics')

@@ -2,13 +2,13 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
-import { freePort } from '../dns/peers.ts'
-import { FleetWorld } from '../docs/fleet-world.ts'
-import { applyFile } from '../docs/played-kubectl.ts'
-import { Terminal } from '../docs/terminal.ts'
-import { startEmbedded } from '../fleet/test-environment.ts'
-import { createLoadBalancer, createNamespace, crds, eventually } from '../publish/test-environment.ts'
-import { addNode } from '../wildcard/bench.ts'
+import { freePort } from '../../integration/dns/peers.ts'
+import { FleetWorld } from '../../integration/docs/fleet-world.ts'
+import { applyFile } from '../../integration/docs/played-kubectl.ts'
+import { Terminal } from '../../integration/docs/terminal.ts'
+import { startEmbedded } from '../../integration/fleet/test-environment.ts'
+import { createLoadBalancer, createNamespace, crds, eventually } from '../../integration/publish/test-environment.ts'
+import { addNode } from '../../integration/wildcard/bench.ts'
 
 /** A host of the gateway, a root of the fleet, and a load balancer whose endpoint may not be probed, as it is on loopback. */
 const OBJECTS = `

@@ -1,0 +1,81 @@
+/**
+ * The chart, installed: its Pods are processes here. Each runs the rendered command line with the rendered configuration, and the
+ * token of the rendered ServiceAccount; ports are free ones of this machine.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ConfigMap } from '@seamark/kube'
+import { kind, type Obj } from '@seamark/kube/object'
+import type { AuditedPlane } from './audited-plane.ts'
+import { CHART, type HelmName, helmOk, type Values } from './helm.ts'
+import { accountKubeconfig, ManagerProcess } from './manager.ts'
+
+interface Deployment extends Obj {
+  spec: {
+    template: {
+      spec: {
+        serviceAccountName: string
+        containers: { args: string[]; volumeMounts: { name: string; mountPath: string }[] }[]
+      }
+    }
+  }
+}
+const Deployment = kind<Deployment>({
+  group: 'apps',
+  version: 'v1',
+  kind: 'Deployment',
+  plural: 'deployments',
+  namespaced: true,
+})
+
+export class Installation implements AsyncDisposable {
+  readonly #plane: AuditedPlane
+  readonly #namespace: string
+  readonly #helm: HelmName
+  readonly #folder = mkdtempSync(join(tmpdir(), 'seamark-installation-'))
+  readonly replicas: ManagerProcess[] = []
+
+  constructor(plane: AuditedPlane, namespace: string, helm: HelmName = 'helm') {
+    this.#plane = plane
+    this.#namespace = namespace
+    this.#helm = helm
+  }
+
+  /** Installs it, or upgrades what is installed. */
+  async apply(values: Values): Promise<string> {
+    const argv = ['upgrade', '--install', 'seamark', CHART, '--namespace', this.#namespace, '--create-namespace']
+    return helmOk(this.#helm, argv, { values, kubeconfig: this.#plane.plane.kubeconfig() })
+  }
+
+  /** A replica; `flags`: addresses of this machine in place of those of a Pod. */
+  async start(...flags: readonly string[]): Promise<ManagerProcess> {
+    const { client, plane } = this.#plane
+    const { spec } = (await client.get(Deployment, `${this.#namespace}/seamark`)).spec.template
+    const config = (await client.get(ConfigMap, `${this.#namespace}/seamark`)).data?.['config.yaml'] ?? ''
+    const mounted = join(this.#folder, 'config.yaml')
+    const kubeconfig = join(this.#folder, 'kubeconfig')
+    writeFileSync(mounted, config)
+    const text = await accountKubeconfig(plane, client, `${this.#namespace}/${spec.serviceAccountName}`)
+    writeFileSync(kubeconfig, text, { mode: 0o600 })
+    const [container] = spec.containers
+    const args = (container?.args ?? []).map((each) => (each === '/etc/seamark/config.yaml' ? mounted : each))
+    const here = ['--metrics-address', '0', '--probes-address', '127.0.0.1:0', '--kubeconfig', kubeconfig]
+    const replica = await ManagerProcess.start([...args, ...here, ...flags], { POD_NAMESPACE: this.#namespace })
+    this.replicas.push(replica)
+    return replica
+  }
+
+  get kubeconfig(): string {
+    return join(this.#folder, 'kubeconfig')
+  }
+
+  async stop(): Promise<void> {
+    for (const replica of this.replicas.splice(0)) await replica.stop()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop()
+    rmSync(this.#folder, { recursive: true })
+  }
+}

@@ -1,0 +1,12 @@
+import { balance } from './balance.ts'
+import { dns } from './dns.ts'
+import { fleet } from './fleet.ts'
+import { gateway } from './gateway.ts'
+import type { Life, MemberCluster } from './life.ts'
+import { publish } from './publish.ts'
+import { records } from './records.ts'
+import { wildcard } from './wildcard.ts'
+
+export function lives(member: MemberCluster): Life[] {
+  return [publish, records(), dns(), balance(), wildcard(member), fleet(member), gateway]
+}
