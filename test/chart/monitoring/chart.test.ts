@@ -23,6 +23,7 @@ function render(...values: readonly string[]): readonly Manifest[] {
     ['template', 'seamark', CHART, '--namespace', 'seamark', ...flags],
     {
       encoding: 'utf8',
+      stdio: 'pipe',
       maxBuffer: 2 ** 26,
     },
   )
@@ -31,8 +32,11 @@ function render(...values: readonly string[]): readonly Manifest[] {
 
 describe.skipIf(!needs('helm'))('the chart', () => {
   let manifests: readonly Manifest[] = []
-  const find = (kind: string, name?: string): Manifest | undefined =>
-    manifests.find((each) => each.kind === kind && (name === undefined || each.metadata.name === name))
+  const find = (kind: string, name = 'seamark'): Manifest => {
+    const found = manifests.find((each) => each.kind === kind && each.metadata.name === name)
+    if (found === undefined) throw new Error(`no ${kind} ${name}`)
+    return found
+  }
 
   beforeAll(() => {
     manifests = render(
@@ -45,33 +49,34 @@ describe.skipIf(!needs('helm'))('the chart', () => {
 
   it('has a ServiceMonitor that selects the Service of the metrics, and keeps the labels that the manager gives', () => {
     const monitor = find('ServiceMonitor')
-    const { selector, endpoints } = monitor?.spec as {
+    const { selector, endpoints } = monitor.spec as {
       selector: { matchLabels: Record<string, string> }
       endpoints: { port: string; honorLabels: boolean }[]
     }
-    const services = manifests.filter(
+    const [service, ...others] = manifests.filter(
       ({ kind, metadata }) =>
         kind === 'Service' &&
         Object.entries(selector.matchLabels).every(([key, value]) => metadata.labels[key] === value),
     )
-    expect(services.map(({ metadata }) => metadata.name)).toEqual(['seamark-metrics'])
-    const { ports } = services[0]?.spec as { ports: { name: string }[] }
+    expect(others).toEqual([])
+    expect(service?.metadata.name).toBe('seamark-metrics')
+    const { ports } = find('Service', 'seamark-metrics').spec as { ports: { name: string }[] }
     expect(ports.map(({ name }) => name)).toEqual(endpoints.map(({ port }) => port))
     expect(endpoints.map(({ honorLabels }) => honorLabels)).toEqual([true])
-    expect(monitor?.metadata.labels['release']).toBe('prometheus')
+    expect(monitor.metadata.labels['release']).toBe('prometheus')
   })
 
   it('has a PrometheusRule with every alert as it is in the file', () => {
-    expect(find('PrometheusRule')?.spec).toEqual({ groups })
+    expect(find('PrometheusRule').spec).toEqual({ groups })
   })
 
   it('has a ConfigMap with every dashboard, which the sidecar of Grafana finds', () => {
     const map = find('ConfigMap', 'seamark-dashboards')
-    expect(map?.metadata.labels['grafana_dashboard']).toBe('1')
+    expect(map.metadata.labels['grafana_dashboard']).toBe('1')
     const files = readdirSync(join(CHART, 'dashboards'))
-    expect(Object.keys(map?.data ?? {})).toEqual(files.map((name) => `seamark-${name}`))
+    expect(Object.keys(map.data ?? {})).toEqual(files.map((name) => `seamark-${name}`))
     for (const name of files)
-      expect(map?.data?.[`seamark-${name}`]?.trim()).toBe(readFileSync(join(CHART, 'dashboards', name), 'utf8').trim())
+      expect(map.data?.[`seamark-${name}`]?.trim()).toBe(readFileSync(join(CHART, 'dashboards', name), 'utf8').trim())
   })
 
   it('refuses a ServiceMonitor without a Service to read, and says what to do', () => {
