@@ -30,7 +30,7 @@ let built: BuiltPackage
 beforeAll(() => void (built = new BuiltPackage()), 120_000)
 afterAll(() => built[Symbol.dispose]())
 
-describe.skipIf(!needs('npm'))('the npm package', () => {
+describe.skipIf(!needs('npm', 'npx'))('the npm package', () => {
   let archive = ''
   let folder = ''
   const env = { ...process.env }
