@@ -16,6 +16,7 @@ import { DASHBOARDS, dashboardJson } from './generate/dashboards.ts'
 import { envoyApi } from './generate/envoy-api.ts'
 import { securityPage } from './generate/limits-table.ts'
 import { metricsPage } from './generate/metrics-page.ts'
+import { exampleWithRoles } from './generate/part-roles.ts'
 import { reasonsPage } from './generate/reasons-page.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -31,6 +32,11 @@ const GENERATED: readonly { file: string; content: () => string }[] = [
   { file: 'charts/seamark/files/crds-balance-v1.yaml', content: chartConvertedCrds },
   { file: 'charts/seamark/files/envoy-bootstrap.json', content: chartEnvoyBootstrap },
   { file: 'charts/seamark/values.schema.json', content: valuesSchema },
+  { file: 'examples/records/seamark.yaml', content: () => exampleWithRoles('records/seamark.yaml', ['records']) },
+  {
+    file: 'examples/dns-load-balancer/seamark.yaml',
+    content: () => exampleWithRoles('dns-load-balancer/seamark.yaml', ['balance', 'records', 'installCRDs']),
+  },
   ...DASHBOARDS.map((dashboard) => ({
     file: `charts/seamark/dashboards/${dashboard.name}.json`,
     content: () => dashboardJson(dashboard),

@@ -122,7 +122,7 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
     ],
   },
   'packages/cli/src/commands': {
-    layers: ['balance completion dig explain fleet gateway publish records servers', 'playground run'],
+    layers: ['balance check completion dig explain fleet gateway publish records servers', 'playground run'],
   },
   'packages/operator/src/publish': { layers: ['sources', 'decide', 'guard', 'act', 'report'] },
   'packages/operator/src/fleet': { layers: ['roots', 'decide', 'members', 'dns', 'reconcile'] },

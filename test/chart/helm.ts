@@ -30,7 +30,7 @@ export interface Values {
 export async function helm(
   name: HelmName,
   argv: readonly string[],
-  { values, kubeconfig }: { readonly values?: Values; readonly kubeconfig?: string } = {},
+  { values, kubeconfig, cwd }: { readonly values?: Values; readonly kubeconfig?: string; readonly cwd?: string } = {},
 ): Promise<Ran> {
   const folder = mkdtempSync(join(tmpdir(), 'seamark-helm-'))
   try {
@@ -47,6 +47,7 @@ export async function helm(
         ...(kubeconfig === undefined ? [] : ['--kubeconfig', file('kubeconfig', kubeconfig)]),
       ],
       { HOME: folder, HELM_CACHE_HOME: folder, HELM_CONFIG_HOME: folder, HELM_DATA_HOME: folder },
+      cwd,
     )
   } finally {
     rmSync(folder, { recursive: true })
@@ -70,8 +71,14 @@ export function manifestsOf(text: string): Manifest[] {
     .filter((document) => document !== null)
 }
 
-export async function run(program: string, argv: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
+export async function run(
+  program: string,
+  argv: readonly string[],
+  env: Record<string, string> = {},
+  cwd?: string,
+): Promise<Ran> {
   const child = spawn(program, argv, {
+    cwd,
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -53,8 +53,7 @@ export class Installation implements AsyncDisposable {
     const { client, plane } = this.#plane
     const { spec } = (await client.get(Deployment, `${this.#namespace}/seamark`)).spec.template
     const config = (await client.get(ConfigMap, `${this.#namespace}/seamark`)).data?.['config.yaml'] ?? ''
-    const mounted = join(this.#folder, 'config.yaml')
-    const kubeconfig = join(this.#folder, 'kubeconfig')
+    const { configFile: mounted, kubeconfig } = this
     writeFileSync(mounted, config)
     const text = await accountKubeconfig(plane, client, `${this.#namespace}/${spec.serviceAccountName}`)
     writeFileSync(kubeconfig, text, { mode: 0o600 })
@@ -68,6 +67,17 @@ export class Installation implements AsyncDisposable {
 
   get kubeconfig(): string {
     return join(this.#folder, 'kubeconfig')
+  }
+
+  /** Of an administrator. */
+  get personKubeconfig(): string {
+    const file = join(this.#folder, 'person')
+    writeFileSync(file, this.#plane.plane.kubeconfig(), { mode: 0o600 })
+    return file
+  }
+
+  get configFile(): string {
+    return join(this.#folder, 'config.yaml')
   }
 
   async stop(): Promise<void> {

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Client } from '@seamark/kube'
 import type { ControlPlane } from '@seamark/kube/testing'
+import { type Ran, run } from './helm.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
@@ -45,6 +46,11 @@ export async function accountKubeconfig(plane: ControlPlane, client: Client, key
     users: [{ name: 'pod', user: { token } }],
     contexts: [{ name: 'pod', context: { cluster: 'pod', user: 'pod', namespace } }],
   })
+}
+
+/** A command as a person types it in the Pod. */
+export async function seamark(...argv: readonly string[]): Promise<Ran> {
+  return run(process.execPath, [join(ROOT, 'dist/seamark.mjs'), ...argv])
 }
 
 const MAX_LOG = 400_000

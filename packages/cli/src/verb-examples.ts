@@ -7,6 +7,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   apiserver: ['apiserver --listen 127.0.0.1:6443 --kubeconfig ./kubeconfig --data-dir ./data'],
   apply: ['apply plan.json --config seamark.yaml'],
   approve: ['approve', 'approve 3f9c2a1b', 'approve -o json'],
+  check: ['check --config seamark.yaml', 'check --config seamark.yaml -o json'],
   cleanup: ['cleanup --dry-run', 'cleanup --children'],
   'cluster add': ['cluster add eu1 --label region=eu --label tier=prod', 'cluster add kind-eu1 --name eu1 --wildcard'],
   'cluster list': ['cluster list -o json'],

@@ -32,6 +32,11 @@ export const VERBS: readonly Verb[] = [
     load: async () => import('./commands/records/approve.ts'),
   },
   {
+    name: 'check',
+    summary: 'is this cluster ready for it: versions, kinds, rights, providers, clock, ports, others that run beside',
+    load: async () => import('./commands/check/check.ts'),
+  },
+  {
     name: 'cleanup',
     summary: 'remove finalizers, and on request children, before uninstalling',
     load: async () => import('./commands/cleanup.ts'),

@@ -157,13 +157,12 @@ export function fleet(member: MemberCluster): Life {
       await client.delete(GlobalIngressPolicy, `${space}/shop`)
       await client.delete(GlobalIngressPolicy, `${home}/default`)
       // What is left of a root whose finalizer was removed by force.
+      const [summary] = (await client.list(GlobalIngress, { namespace: space })).items
       for (const [{ kind: name }, apiVersion] of ROOTS) {
-        const key = `${space}/left-${name.toLowerCase()}`
         await put(world, GlobalIngress, {
           metadata: { namespace: space, name: `left-${name.toLowerCase()}` },
-          spec: { rootRef: { apiVersion, kind: name, name: 'left', uid: 'left' }, hosts: [], clusters: [] },
+          spec: { ...summary?.spec, rootRef: { apiVersion, kind: name, name: 'left', uid: 'left' }, hosts: [] },
         })
-        await isGone(world, GlobalIngress, key)
       }
     },
     async takeOver(world) {

@@ -44,7 +44,7 @@ const COMMON = {
     publish: { enabled: false },
     records: { owner: 'life' },
     safety: { maxChanges: 1_000 },
-    leaderElection: { lease: 'seamark', leaseDuration: '3s', renewDeadline: '2s', retryPeriod: '500ms' },
+    leaderElection: { lease: 'seamark' },
   },
 }
 

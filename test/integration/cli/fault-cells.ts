@@ -105,6 +105,15 @@ export const CELLS: Readonly<Record<string, Cells>> = {
     namespace: ends('approve object-none -n gone --config CONFIG --kubeconfig ADMIN', /nothing is held/, 3),
     right: ends('approve --config CONFIG --kubeconfig NOBODY', noRight('get', 'configmaps')),
   },
+  check: {
+    kind: ends('check --kubeconfig KINDLESS', /dnsendpoints\.externaldns\.k8s\.io .*is not installed/, 2),
+    namespace: 'it asks about rights in it, which need no namespace',
+    right: ends('check --kubeconfig NOBODY', /not ready: .*not granted to these credentials; use the roles/, 2),
+    server: ends('check --kubeconfig DOWN', DOWN),
+    file: ends('check --config GONE', NO_FILE),
+    algorithm: ends('check --config ALGORITHM --kubeconfig ADMIN', ALGORITHM, 5),
+    alias: ends('check --config BOMB', BOMB, 5),
+  },
   cleanup: {
     ...fleet('cleanup', ''),
     kind: 'a kind that is not there has no objects to clean up',

@@ -20,6 +20,7 @@ const PLURALS: Readonly<Record<string, string>> = {
   IngressClass: 'ingressclasses',
   GatewayClass: 'gatewayclasses',
   Ingress: 'ingresses',
+  NetworkPolicy: 'networkpolicies',
   ValidatingAdmissionPolicy: 'validatingadmissionpolicies',
 }
 

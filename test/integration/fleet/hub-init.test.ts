@@ -75,9 +75,9 @@ describe('on a hub with nothing of ours', () => {
       JSON.parse((await hub.client.request({ method: 'GET', path: `${roles}/${path}` })).body.toString('utf8')) as {
         rules: { resources: string[] }[] | null
       }
-    const before = await read('namespaces/seamark/roles/seamark')
+    const before = await read('namespaces/seamark/roles/seamark-manager')
     expect(await type('hub init')).toMatchObject({ code: 0 })
-    expect(await read('namespaces/seamark/roles/seamark')).toEqual(before)
+    expect(await read('namespaces/seamark/roles/seamark-manager')).toEqual(before)
     const own = 'clusterroles/seamark-hub-seamark'
     const granted = await read(own)
     expect(granted.rules?.length).toBeGreaterThan(5)

@@ -37,6 +37,8 @@ const PLURALS: Record<string, string> = {
   Role: 'roles',
   RoleBinding: 'rolebindings',
   Deployment: 'deployments',
+  NetworkPolicy: 'networkpolicies',
+  PodDisruptionBudget: 'poddisruptionbudgets',
 }
 
 async function apply(environment: TestEnvironment, file: string): Promise<void> {

@@ -57,6 +57,8 @@ export interface Provider {
     turn?: Turn,
   ): Promise<readonly ObservedRRset[]>
   apply(zone: ProviderZone, batch: readonly SetChange[], signal: AbortSignal): Promise<void>
+  /** Whether its credentials may write to the zone, without writing; where the service has a way to ask. */
+  verify?(zone: ProviderZone, signal: AbortSignal): Promise<void>
   /** Whether the batch fits in one call, where the limit is not only a number of sets. */
   fits?(batch: readonly SetChange[]): boolean
   close?(): Promise<void>

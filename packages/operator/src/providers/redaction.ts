@@ -38,6 +38,9 @@ export function redactingProvider(provider: Provider, secrets: readonly string[]
     zones: async (signal, turn) => guarded(async () => provider.zones(signal, turn)),
     read: async (zone, names, signal, turn) => guarded(async () => provider.read(zone, names, signal, turn)),
     apply: async (zone, batch, signal) => guarded(async () => provider.apply(zone, batch, signal)),
+    ...(provider.verify !== undefined && {
+      verify: async (zone, signal) => guarded(async () => provider.verify?.(zone, signal)),
+    }),
     ...(provider.fits !== undefined && { fits: (batch) => provider.fits?.(batch) ?? true }),
     close: async () => provider.close?.(),
   }

@@ -126,6 +126,17 @@ export function rfc2136Provider(options: Rfc2136Options): Provider {
         throw readFailure(origin, cause)
       }
     },
+    async verify(zone, signal) {
+      const origin = get(zone)
+      const empty = { zone: origin, server, ...keyed(key), operations: [], transport: 'tcp' as const, signal }
+      const rcode = await updating.update(empty).then(
+        ({ message }) => message.rcode,
+        (cause: unknown) => {
+          throw writeFailure(origin, cause)
+        },
+      )
+      if (rcode !== RCODE.NOERROR) throw writeRefusal(origin, rcode)
+    },
     async apply(zone, batch, signal) {
       const origin = get(zone)
       const before = caches.get(origin)

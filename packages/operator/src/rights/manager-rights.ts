@@ -41,6 +41,8 @@ function rows(place: Right['place'], ...list: readonly Row[]): Right[] {
 }
 
 const FOR_OWNERS = { isForOwners: true }
+const RARE = { isRare: true }
+const RARE_WHY = 'a cache that contradicts what was written, or came back short, decides nothing'
 const OWNERS_WHY = 'owner references to it, where the API server guards them (OpenShift)'
 
 const manager: Right[] = [
@@ -100,6 +102,12 @@ const publish: Right[] = rows(
   [CONTOUR, 'httpproxies', ['patch'], 'the finalizer of a source whose objects are in another namespace'],
   [FORMER_CONTOUR, 'ingressroutes', ['patch'], 'the finalizer of a source whose objects are in another namespace'],
   [ROUTE, 'routes', ['patch'], 'the finalizer of a source whose objects are in another namespace'],
+  [CORE, 'services', ['get'], RARE_WHY, RARE],
+  [INGRESS, 'ingresses', ['get'], RARE_WHY, RARE],
+  [GATEWAY, 'gateways httproutes', ['get'], RARE_WHY, RARE],
+  [CONTOUR, 'httpproxies', ['get'], RARE_WHY, RARE],
+  [FORMER_CONTOUR, 'ingressroutes', ['get'], RARE_WHY, RARE],
+  [ROUTE, 'routes', ['get'], RARE_WHY, RARE],
   [CONTOUR, 'httpproxies/status', ['patch'], 'the condition seamark.io/Published'],
   [CORE, 'services/finalizers', ['update'], OWNERS_WHY, FOR_OWNERS],
   [INGRESS, 'ingresses/finalizers', ['update'], OWNERS_WHY, FOR_OWNERS],
@@ -117,6 +125,7 @@ const wildcard: Right[] = rows(
   [CORE, 'secrets', READ, 'the kubeconfigs of registered clusters: they are selected by a label, which RBAC cannot do'],
   [CORE, 'secrets/finalizers', ['update'], OWNERS_WHY, FOR_OWNERS],
   [ENDPOINTS, 'dnsendpoints', [...READ, 'create', 'patch', 'delete'], 'the wildcard record of each cluster'],
+  [ENDPOINTS, 'dnsendpoints/status', ['patch'], 'what is reported on it'],
 )
 
 const localNodes: Right[] = rows('cluster', [CORE, 'nodes', FOLLOW, 'the nodes of the cluster of the manager'])
@@ -146,8 +155,8 @@ const fleet: Right[] = [
     [ROUTE, 'routes/finalizers', ['update'], OWNERS_WHY, FOR_OWNERS],
     [FLEET, 'globalingresses/finalizers clusters/finalizers', ['update'], OWNERS_WHY, FOR_OWNERS],
     [INGRESS, 'ingresses/status', ['patch'], 'the addresses of a root'],
-    [GATEWAY, 'httproutes/status', ['patch'], 'the conditions of a root'],
-    [ROUTE, 'routes/status', ['patch'], 'the conditions of a root'],
+    [GATEWAY, 'httproutes/status', ['update'], 'the conditions of a root, beside those of others'],
+    [ROUTE, 'routes/status', ['update'], 'the conditions of a root, beside those of others'],
     [INGRESS, 'ingressclasses', READ, 'which objects are roots'],
     [GATEWAY, 'gatewayclasses gateways', READ, 'which objects are roots'],
     [FLEET, 'clusters', [...READ, 'patch'], 'members, and the finalizer of one that has leaves'],

@@ -18,6 +18,8 @@ export interface Right {
   readonly why: string
   /** Without it everything works, but is noticed later. */
   readonly isOptional?: boolean
+  /** Only where a cache contradicts what was written, or came back short: the object is then read from the API server. */
+  readonly isRare?: boolean
   /** No request: the API server asks for it where it guards owner references (OpenShift). */
   readonly isForOwners?: boolean
 }

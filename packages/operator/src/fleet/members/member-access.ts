@@ -2,7 +2,8 @@
  * Contact with the API server of a member: whether it answers, who it is, what it serves, and whether our credentials suffice.
  * The rights are those of the role that `seamark cluster add` creates.
  */
-import { ApiError, cleanText, type Client, Forbidden, messageOf, Namespace, Unauthorized } from '@seamark/kube'
+import { cleanText, type Client, Forbidden, messageOf, Namespace, Unauthorized } from '@seamark/kube'
+import { mayDo } from '../../rights/access-review.ts'
 import { MEMBER_ROLE } from '../../rights/member-rights.ts'
 import type { Right } from '../../rights/right.ts'
 import type { Contact } from '../decide/cluster-status.ts'
@@ -94,35 +95,10 @@ async function findMissing(client: Client, { group, resource, verbs }: Right, si
       const isAllowed = await mayDo(
         client,
         { group, resource: name, verb, ...(subresource !== undefined && { subresource }) },
-        signal,
+        { deadlineMs: DEADLINE_MS, signal },
       )
       return isAllowed ? [] : [`${verb} ${resource}${group === '' ? '' : `.${group}`}`]
     }),
   )
   return missing.flat()
-}
-
-async function mayDo(client: Client, attributes: Record<string, string>, signal: AbortSignal): Promise<boolean> {
-  const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
-  const review = {
-    apiVersion: 'authorization.k8s.io/v1',
-    kind: 'SelfSubjectAccessReview',
-    spec: { resourceAttributes: attributes },
-  }
-  const headers = { 'content-type': 'application/json' }
-  const response = await client.request({
-    method: 'POST',
-    path,
-    headers,
-    body: JSON.stringify(review),
-    deadlineMs: DEADLINE_MS,
-    signal,
-  })
-  if (response.status >= 300)
-    throw new ApiError('REVIEW', `${path} answers ${response.status}`, response.status, {
-      kind: 'Status',
-      apiVersion: 'v1',
-    })
-  const { status } = JSON.parse(response.body.toString('utf8')) as { status?: { allowed?: boolean } }
-  return status?.allowed === true
 }
