@@ -23,7 +23,9 @@ export function chartRights(): string {
     cluster: rulesOf(rights, 'cluster'),
     home: rulesOf(rights, 'home'),
   }))
-  return head('packages/operator/src/rights/manager-rights.ts') + yaml({ parts })
+  // The chart has values for settings that come with a later manager.
+  const has = { dashboard: defaults.has('dashboard.address') }
+  return head('packages/operator/src/rights/manager-rights.ts') + yaml({ has, parts })
 }
 
 export function chartFleetCrds(): string {

@@ -70,7 +70,8 @@ const Values = z
       timeoutSeconds: z.int().min(1).max(30),
     }),
     dashboard: z.strictObject({
-      enabled: z.boolean().describe('the page for people with a browser'),
+      enabled: z.boolean().describe('the page, also for people outside its Pod; else kubectl port-forward reaches it'),
+      tlsSecret: z.string().describe('Secret of type kubernetes.io/tls with its certificate'),
       service: z.strictObject({ type: z.enum(['ClusterIP', 'LoadBalancer', 'NodePort']), annotations: strings }),
     }),
     metrics: z.strictObject({ service: z.strictObject({ enabled: z.boolean(), annotations: strings }) }),

@@ -54,7 +54,8 @@ export class Installation implements AsyncDisposable {
     const { spec } = (await client.get(Deployment, `${this.#namespace}/seamark`)).spec.template
     const config = (await client.get(ConfigMap, `${this.#namespace}/seamark`)).data?.['config.yaml'] ?? ''
     const { configFile: mounted, kubeconfig } = this
-    writeFileSync(mounted, config)
+    // No flag says this one.
+    writeFileSync(mounted, config.replace(/xdsListen: .*/, 'xdsListen: 127.0.0.1:0'))
     const text = await accountKubeconfig(plane, client, `${this.#namespace}/${spec.serviceAccountName}`)
     writeFileSync(kubeconfig, text, { mode: 0o600 })
     const [container] = spec.containers

@@ -76,6 +76,11 @@ installed while there is one.
 {{- if and (dig "admission" "address" "" $config) (not .Values.admission.enabled) -}}
 {{- $faults = append $faults "config.admission.address: webhooks need a Service, a certificate and rights; set admission.enabled: true" -}}
 {{- end -}}
+{{- if and .Values.dashboard.enabled (not (.Files.Get "files/rights.yaml" | fromYaml).has.dashboard) -}}
+{{- $faults = append $faults "dashboard.enabled: this version of the manager has no page; leave it out" -}}
+{{- else if and .Values.dashboard.enabled (not .Values.dashboard.tlsSecret) -}}
+{{- $faults = append $faults "dashboard.tlsSecret: beyond its Pod the page is served over TLS only; name a Secret of type kubernetes.io/tls, or leave dashboard.enabled out and use kubectl port-forward" -}}
+{{- end -}}
 {{- if and .Values.crds.enabled (dig "installCRDs" false $config) -}}
 {{- $faults = append $faults "config.installCRDs: the chart installs the CRDs; leave it out, or set crds.enabled: false" -}}
 {{- end -}}

@@ -16,6 +16,10 @@ values say wins.
 {{- $name := printf "%s-admission" (include "seamark.fullname" .) -}}
 {{- $_ := set $ours "admission" (dict "address" ":9443" "service" $name "secret" $name "configuration" (include "seamark.fullname" .)) -}}
 {{- end -}}
+{{- if .Values.dashboard.enabled -}}
+{{- $files := dict "address" ":8182" "certFile" "/etc/seamark-page/tls.crt" "keyFile" "/etc/seamark-page/tls.key" -}}
+{{- $_ := set $ours "dashboard" $files -}}
+{{- end -}}
 {{- if dig "gateway" "enabled" false $own -}}
 {{- $gateway := dict "service" (printf "%s/%s-gateway" .Release.Namespace (include "seamark.fullname" .)) -}}
 {{- $_ := set $ours "gateway" $gateway -}}

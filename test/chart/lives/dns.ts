@@ -1,8 +1,9 @@
+import { Secret } from '@seamark/kube'
 import { DNSEndpoint } from '@seamark/operator'
 import { freePort } from '../../integration/dns/peers.ts'
 import { answers } from './answers.ts'
-import { endpoint } from './records.ts'
-import type { Life } from './life.ts'
+import { type Life, put } from './life.ts'
+import { endpoint, KEY } from './records.ts'
 
 /** The DNS server of the manager, with its zones in ConfigMaps: every replica answers. */
 export function dns(): Life {
@@ -12,10 +13,19 @@ export function dns(): Life {
   }
   return {
     parts: ['dns'],
-    async prepare() {
+    async prepare(world) {
       ports = [await freePort(), await freePort()]
+      await put(world, Secret, { metadata: { namespace: world.home, name: 'tsig' }, stringData: { secret: KEY } })
     },
-    values: () => ({ dns: { enabled: true }, config: { dns: { zones: ['dns.test'] } } }),
+    values: ({ home }) => ({
+      dns: { enabled: true },
+      config: {
+        dns: {
+          zones: ['dns.test'],
+          keys: [{ name: 'life', secretFrom: { secret: `${home}/tsig`, key: 'secret' } }],
+        },
+      },
+    }),
     flags: (replica) => ['--dns-listen', `127.0.0.1:${ports[replica] ?? 0}`],
     async start(world) {
       await endpoint(world, 'one', '203.0.113.1', 'dns.test')

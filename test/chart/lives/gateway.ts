@@ -1,6 +1,6 @@
 import { ConfigMap, EndpointSlice, Ingress, type Kind, Secret, Service } from '@seamark/kube'
 import { createAuthority } from '@seamark/kube/certificates'
-import { Gateway, GatewayClass, HTTPProxy, HTTPRoute } from '@seamark/operator'
+import { BackendTLSPolicy, Gateway, GatewayClass, GRPCRoute, HTTPProxy, HTTPRoute, TLSRoute } from '@seamark/operator'
 import { exists, ingressSpec, type Life, type LifeWorld, put } from './life.ts'
 
 /** The data plane inside the manager: every replica serves, the holder of its Lease writes statuses. */
@@ -50,6 +50,7 @@ export const gateway: Life = {
         listeners: [
           { name: 'http', port: 80, protocol: 'HTTP' },
           { name: 'https', port: 443, protocol: 'HTTPS', tls: { certificateRefs: [{ name: 'tls' }] } },
+          { name: 'tls', port: 443, protocol: 'TLS', hostname: 'tls.gateway.test', tls: { mode: 'Passthrough' } },
         ],
       },
     })
@@ -69,6 +70,32 @@ export const gateway: Life = {
       },
     })
     await ingress(world, 'ingress')
+    await put(world, GRPCRoute, {
+      metadata: { namespace: space, name: 'grpc' },
+      spec: {
+        parentRefs: [{ name: 'gateway' }],
+        hostnames: ['grpc.gateway.test'],
+        rules: [{ backendRefs: [{ name: 'web', port: 80 }] }],
+      },
+    })
+    await put(world, TLSRoute, {
+      metadata: { namespace: space, name: 'tls' },
+      spec: {
+        parentRefs: [{ name: 'gateway', sectionName: 'tls' }],
+        hostnames: ['tls.gateway.test'],
+        rules: [{ backendRefs: [{ name: 'web', port: 80 }] }],
+      },
+    })
+    await put(world, BackendTLSPolicy, {
+      metadata: { namespace: space, name: 'web' },
+      spec: {
+        targetRefs: [{ group: '', kind: 'Service', name: 'web' }],
+        validation: { hostname: 'web.gateway.test', caCertificateRefs: [{ group: '', kind: 'ConfigMap', name: 'ca' }] },
+      },
+    })
+    await exists(world, GRPCRoute, `${space}/grpc`, ({ status }) => (status?.parents?.length ?? 0) > 0)
+    await exists(world, TLSRoute, `${space}/tls`, ({ status }) => (status?.parents?.length ?? 0) > 0)
+    await exists(world, BackendTLSPolicy, `${space}/web`, ({ status }) => (status?.ancestors?.length ?? 0) > 0)
     await exists(world, HTTPProxy, `${space}/proxy`, ({ status }) => status?.currentStatus === 'valid')
     await exists(world, HTTPRoute, `${space}/route`, ({ status }) => (status?.parents?.length ?? 0) > 0)
     await exists(world, Gateway, `${space}/gateway`, ({ status }) => (status?.addresses?.length ?? 0) > 0)

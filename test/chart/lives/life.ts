@@ -2,6 +2,7 @@
 import type { Client, Kind } from '@seamark/kube'
 import type { Obj } from '@seamark/kube/object'
 import { DNSEndpoint, type PartName } from '@seamark/operator'
+import type { ManagerProcess } from '../manager.ts'
 import { eventually } from '../../integration/publish/test-environment.ts'
 
 export interface LifeWorld {
@@ -32,10 +33,10 @@ export interface Life {
   /** Before the manager starts. */
   readonly prepare?: (world: LifeWorld) => Promise<unknown>
   /** Each waits until the manager has done what follows. */
-  readonly start: (world: LifeWorld) => Promise<unknown>
+  readonly start: (world: LifeWorld, replicas: readonly ManagerProcess[]) => Promise<unknown>
   readonly change: (world: LifeWorld) => Promise<unknown>
   /** With another replica than before. */
-  readonly takeOver: (world: LifeWorld) => Promise<unknown>
+  readonly takeOver: (world: LifeWorld, replicas: readonly ManagerProcess[]) => Promise<unknown>
   readonly remove: (world: LifeWorld) => Promise<unknown>
   /** Of each replica, besides the configuration. */
   readonly flags?: (replica: number) => readonly string[]

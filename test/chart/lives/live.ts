@@ -14,7 +14,7 @@ export async function live(plane: AuditedPlane, life: Life, home: string): Promi
     const { config, ...values } = life.values(world)
     await installation.apply({ ...COMMON, ...values, config: merge(COMMON.config, config) })
     for (const replica of [0, 1]) await installation.start(...(life.flags?.(replica) ?? []))
-    await life.start(world)
+    await life.start(world, installation.replicas)
     await life.change(world)
     await pause(world)
     const before = await holderOf(world)
@@ -24,7 +24,7 @@ export async function live(plane: AuditedPlane, life: Life, home: string): Promi
       async () => holderOf(world),
       (holder) => holder !== '' && holder !== before,
     )
-    await life.takeOver(world)
+    await life.takeOver(world, installation.replicas)
     await life.remove(world)
   } catch (error) {
     const logs = installation.replicas.map(({ log }) => log.slice(-4_000)).join('\n----\n')

@@ -1,5 +1,7 @@
+import { admission } from './admission.ts'
 import { balance } from './balance.ts'
 import { dns } from './dns.ts'
+import { envoy } from './envoy.ts'
 import { fleet } from './fleet.ts'
 import { gateway } from './gateway.ts'
 import type { Life, MemberCluster } from './life.ts'
@@ -8,5 +10,5 @@ import { records } from './records.ts'
 import { wildcard } from './wildcard.ts'
 
 export function lives(member: MemberCluster): Life[] {
-  return [publish, records(), dns(), balance(), wildcard(member), fleet(member), gateway]
+  return [publish, records(), dns(), balance(), wildcard(member), fleet(member), gateway, envoy, admission()]
 }

@@ -1,7 +1,19 @@
-import { Ingress, Service } from '@seamark/kube'
+import { CustomResourceDefinition, Ingress, Service } from '@seamark/kube'
 import { Certificate, DNSEndpoint, Gateway, HTTPProxy, HTTPRoute, Route } from '@seamark/operator'
 import { kind } from '@seamark/kube/object'
-import { exists, ingressSpec, isGone, type Life, type LifeWorld, published, put, putStatus } from './life.ts'
+import { crdNamed } from './crds.ts'
+import {
+  eventually,
+  exists,
+  ingressSpec,
+  isGone,
+  type Life,
+  type LifeWorld,
+  LIMIT_MS,
+  published,
+  put,
+  putStatus,
+} from './life.ts'
 
 const IngressRoute = kind({
   group: 'contour.heptio.com',
@@ -11,6 +23,8 @@ const IngressRoute = kind({
   namespaced: true,
 })
 
+/** The kind is installed after the manager has started. */
+export const INGRESS_ROUTES = 'ingressroutes.contour.heptio.com'
 const ADDRESS = '203.0.113.10'
 
 const annotations = (other: string) => ({
@@ -69,7 +83,7 @@ async function others(world: LifeWorld, elsewhere: boolean): Promise<void> {
           hostname: host('gateway'),
           tls: { mode: 'Terminate', certificateRefs: [{ name: `gateway${suffix}-tls` }] },
         },
-        { name: 'http', port: 80, protocol: 'HTTP', hostname: `*${suffix}.publish.test` },
+        { name: 'http', port: 80, protocol: 'HTTP' },
       ],
     },
   })
@@ -125,7 +139,18 @@ export const publish: Life = {
     await putStatus(world, Service, `${space}/lb`, { loadBalancer: { ingress: [{ ip: ADDRESS }] } })
   },
   async start(world) {
-    const { space, other } = world
+    const { client, space, other } = world
+    await client.create(CustomResourceDefinition, crdNamed(INGRESS_ROUTES) as CustomResourceDefinition)
+    await eventually(
+      'the kind IngressRoute',
+      async () =>
+        client.list(IngressRoute).then(
+          () => true,
+          () => false,
+        ),
+      (isServed) => isServed,
+      LIMIT_MS,
+    )
     await proxy(world, 'httpproxy', 'httpproxy.publish.test')
     await proxy(world, 'httpproxy-far', 'httpproxy-far.publish.test', true)
     await others(world, false)
@@ -138,6 +163,7 @@ export const publish: Life = {
       [space, 'httproute.'],
       [space, 'service.'],
       [other, 'ingress-far.'],
+      [other, 'httproute-far.'],
       [other, 'httpproxy-far.'],
     ] as const)
       await published(world, namespace, `${part}publish.test`)

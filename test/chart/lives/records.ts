@@ -5,7 +5,7 @@ import { answers } from './answers.ts'
 import { type Life, type LifeWorld, put } from './life.ts'
 
 const ORIGIN = fqdn('records.test.')
-const KEY = 'c2VhbWFyay1leGFtcGxlLWtleS1vZi0zMi1vY3RldHM='
+export const KEY = 'c2VhbWFyay1leGFtcGxlLWtleS1vZi0zMi1vY3RldHM='
 
 /** A provider whose key is in a Secret. */
 export function records(): Life {

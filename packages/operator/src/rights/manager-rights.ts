@@ -40,7 +40,7 @@ function rows(place: Right['place'], ...list: readonly Row[]): Right[] {
   )
 }
 
-const FOR_OWNERS = { isForOwners: true }
+const ASKED_BY_SERVER = { isAskedByServer: true }
 const RARE = { isRare: true }
 const RARE_WHY = 'a cache that contradicts what was written, or came back short, decides nothing'
 const OWNERS_WHY = 'owner references to it, where the API server guards them (OpenShift)'
@@ -109,12 +109,12 @@ const publish: Right[] = rows(
   [FORMER_CONTOUR, 'ingressroutes', ['get'], RARE_WHY, RARE],
   [ROUTE, 'routes', ['get'], RARE_WHY, RARE],
   [CONTOUR, 'httpproxies/status', ['patch'], 'the condition seamark.io/Published'],
-  [CORE, 'services/finalizers', ['update'], OWNERS_WHY, FOR_OWNERS],
-  [INGRESS, 'ingresses/finalizers', ['update'], OWNERS_WHY, FOR_OWNERS],
-  [GATEWAY, 'gateways/finalizers httproutes/finalizers', ['update'], OWNERS_WHY, FOR_OWNERS],
-  [CONTOUR, 'httpproxies/finalizers', ['update'], OWNERS_WHY, FOR_OWNERS],
-  [FORMER_CONTOUR, 'ingressroutes/finalizers', ['update'], OWNERS_WHY, FOR_OWNERS],
-  [ROUTE, 'routes/finalizers', ['update'], OWNERS_WHY, FOR_OWNERS],
+  [CORE, 'services/finalizers', ['update'], OWNERS_WHY, ASKED_BY_SERVER],
+  [INGRESS, 'ingresses/finalizers', ['update'], OWNERS_WHY, ASKED_BY_SERVER],
+  [GATEWAY, 'gateways/finalizers httproutes/finalizers', ['update'], OWNERS_WHY, ASKED_BY_SERVER],
+  [CONTOUR, 'httpproxies/finalizers', ['update'], OWNERS_WHY, ASKED_BY_SERVER],
+  [FORMER_CONTOUR, 'ingressroutes/finalizers', ['update'], OWNERS_WHY, ASKED_BY_SERVER],
+  [ROUTE, 'routes/finalizers', ['update'], OWNERS_WHY, ASKED_BY_SERVER],
   [ENDPOINTS, 'dnsendpoints', [...READ, 'create', 'patch', 'delete'], 'records of the hosts'],
   [CERTIFICATES, 'certificates', [...READ, 'create', 'patch', 'delete'], 'certificates of the hosts'],
   [CONTOUR, 'tlscertificatedelegations', [...READ, 'create', 'patch', 'delete'], 'certificates in another namespace'],
@@ -123,9 +123,9 @@ const publish: Right[] = rows(
 const wildcard: Right[] = rows(
   'home',
   [CORE, 'secrets', READ, 'the kubeconfigs of registered clusters: they are selected by a label, which RBAC cannot do'],
-  [CORE, 'secrets/finalizers', ['update'], OWNERS_WHY, FOR_OWNERS],
+  [CORE, 'secrets/finalizers', ['update'], OWNERS_WHY, ASKED_BY_SERVER],
   [ENDPOINTS, 'dnsendpoints', [...READ, 'create', 'patch', 'delete'], 'the wildcard record of each cluster'],
-  [ENDPOINTS, 'dnsendpoints/status', ['patch'], 'what is reported on it'],
+  [ENDPOINTS, 'dnsendpoints/status', ['patch'], 'what is reported on it, where its schema has conditions', RARE],
 )
 
 const localNodes: Right[] = rows('cluster', [CORE, 'nodes', FOLLOW, 'the nodes of the cluster of the manager'])
@@ -150,16 +150,17 @@ const fleet: Right[] = [
     [INGRESS, 'ingresses', [...READ, 'patch'], 'roots, their finalizer and what they report'],
     [GATEWAY, 'httproutes', [...READ, 'patch'], 'roots, their finalizer and what they report'],
     [ROUTE, 'routes', [...READ, 'patch'], 'roots, their finalizer and what they report'],
-    [INGRESS, 'ingresses/finalizers', ['update'], OWNERS_WHY, FOR_OWNERS],
-    [GATEWAY, 'httproutes/finalizers', ['update'], OWNERS_WHY, FOR_OWNERS],
-    [ROUTE, 'routes/finalizers', ['update'], OWNERS_WHY, FOR_OWNERS],
-    [FLEET, 'globalingresses/finalizers clusters/finalizers', ['update'], OWNERS_WHY, FOR_OWNERS],
+    [INGRESS, 'ingresses/finalizers', ['update'], OWNERS_WHY, ASKED_BY_SERVER],
+    [GATEWAY, 'httproutes/finalizers', ['update'], OWNERS_WHY, ASKED_BY_SERVER],
+    [ROUTE, 'routes/finalizers', ['update'], OWNERS_WHY, ASKED_BY_SERVER],
+    [FLEET, 'globalingresses/finalizers clusters/finalizers', ['update'], OWNERS_WHY, ASKED_BY_SERVER],
     [INGRESS, 'ingresses/status', ['patch'], 'the addresses of a root'],
     [GATEWAY, 'httproutes/status', ['update'], 'the conditions of a root, beside those of others'],
     [ROUTE, 'routes/status', ['update'], 'the conditions of a root, beside those of others'],
     [INGRESS, 'ingressclasses', READ, 'which objects are roots'],
     [GATEWAY, 'gatewayclasses gateways', READ, 'which objects are roots'],
-    [FLEET, 'clusters', [...READ, 'patch'], 'members, and the finalizer of one that has leaves'],
+    [FLEET, 'clusters', ['get'], RARE_WHY, RARE],
+    [FLEET, 'clusters', [...FOLLOW, 'patch'], 'members, and the finalizer of one that has leaves'],
     [FLEET, 'clusters/status', ['patch'], 'whether a member is ready, and what it serves'],
     [FLEET, 'globalingresspolicies', READ, 'where roots are placed'],
     [FLEET, 'domainverifications', FOLLOW, 'domains that a namespace has proven to have'],
@@ -188,9 +189,10 @@ const balance: Right[] = rows(
   [CORE, 'services', [...FOLLOW, 'patch'], 'annotated objects, and their finalizer'],
   [INGRESS, 'ingresses', [...FOLLOW, 'patch'], 'annotated objects, and their finalizer'],
   [GATEWAY, 'gateways', [...FOLLOW, 'patch'], 'annotated objects, and their finalizer'],
-  [BALANCE, 'dnsloadbalancers', READ, 'names with endpoints'],
+  [BALANCE, 'dnsloadbalancers', FOLLOW, 'names with endpoints'],
+  [BALANCE, 'dnsloadbalancers', ['get'], RARE_WHY, RARE],
   [BALANCE, 'dnsloadbalancers/status', ['patch'], 'what is published, and why'],
-  [BALANCE, 'dnsloadbalancers/finalizers', ['update'], OWNERS_WHY, FOR_OWNERS],
+  [BALANCE, 'dnsloadbalancers/finalizers', ['update'], OWNERS_WHY, ASKED_BY_SERVER],
   [BALANCE, 'dnsloadbalancerendpoints', [...READ, 'create', 'patch', 'delete'], 'endpoints of annotated objects'],
   [BALANCE, 'dnsloadbalancerendpoints/status', ['patch'], 'what the probes say'],
   [ENDPOINTS, 'dnsendpoints', [...READ, 'create', 'patch', 'delete'], 'records of the names'],
@@ -199,7 +201,8 @@ const balance: Right[] = rows(
 const records: Right[] = [
   ...rows(
     'home',
-    [CORE, 'configmaps', ['update', 'delete'], 'the state of the guards, and applied plans'],
+    [CORE, 'configmaps', ['update'], 'the state of the guards, and applied plans'],
+    [CORE, 'configmaps', ['delete'], 'the oldest of many applied plans', RARE],
     [CORE, 'secrets', ['get'], 'credentials of DNS providers, by the names that the configuration gives'],
   ),
   ...rows(
@@ -219,7 +222,8 @@ const records: Right[] = [
 const dns: Right[] = [
   ...rows(
     'home',
-    [CORE, 'configmaps', ['update', 'delete'], 'the zones'],
+    [CORE, 'configmaps', ['update'], 'the zones'],
+    [CORE, 'configmaps', ['delete'], 'the former snapshot of a large zone', RARE],
     [CORE, 'secrets', ['get'], 'TSIG keys, by the names that the configuration gives'],
   ),
   ...rows(
@@ -312,6 +316,12 @@ const balanceAdmission: Right[] = rows(
   ],
 )
 
+const dashboard: Right[] = rows(
+  'cluster',
+  ['authentication.k8s.io', 'tokenreviews', ['create'], 'who reads the page, by the token that is given'],
+  ['authorization.k8s.io', 'subjectaccessreviews', ['create'], 'what that person may see'],
+)
+
 const installCRDs: Right[] = rows('cluster', [
   CRDS,
   'customresourcedefinitions',
@@ -337,6 +347,7 @@ export const MANAGER_PARTS = {
   'gateway.envoy': { when: [on('gateway'), { setting: 'gateway.xdsSecret' }], rights: envoy },
   admission: { when: [{ setting: 'admission.address' }], rights: admission },
   'admission.balance': { when: [{ setting: 'admission.address' }, on('balance')], rights: balanceAdmission },
+  dashboard: { when: [{ setting: 'dashboard.certFile' }], rights: dashboard },
   installCRDs: { when: [{ setting: 'installCRDs', is: true }], rights: installCRDs },
 } as const satisfies Readonly<Record<string, Part>>
 

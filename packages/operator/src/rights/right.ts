@@ -18,10 +18,10 @@ export interface Right {
   readonly why: string
   /** Without it everything works, but is noticed later. */
   readonly isOptional?: boolean
-  /** Only where a cache contradicts what was written, or came back short: the object is then read from the API server. */
+  /** Only in states that a cluster is seldom in: `why` says in which. */
   readonly isRare?: boolean
-  /** No request: the API server asks for it where it guards owner references (OpenShift). */
-  readonly isForOwners?: boolean
+  /** No request: the API server asks for it itself, where it guards owner references or hosts (OpenShift). */
+  readonly isAskedByServer?: boolean
 }
 
 /** A rule of a Role. */

@@ -56,7 +56,7 @@ export async function checkRights(
   await Promise.all(Array.from({ length: CONCURRENCY }, ask))
   return parts.flatMap((part): Finding[] => {
     const lost = missing.filter((each) => each.part === part)
-    const required = lost.filter(({ right }) => right.isOptional !== true && right.isForOwners !== true)
+    const required = lost.filter(({ right }) => right.isOptional !== true && right.isAskedByServer !== true)
     if (lost.length === 0) return [{ topic: 'rights', state: 'ok', message: `${part}: all are granted` }]
     const shown = lost.map(
       ({ right, verb }) => `${verb} ${resourceNameOf(right)}${right.place === 'home' ? ` in ${namespace}` : ''}`,

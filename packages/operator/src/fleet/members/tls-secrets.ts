@@ -133,7 +133,7 @@ function copyOf({ metadata, data = {} }: Immutable<Secret>, hubId: string): Secr
 
 /** Names in `spec.tls` of the Ingresses of a leaf, sorted. */
 function secretNames({ spec }: Immutable<LeafIngress>): string[] {
-  return tlsSecretsOf(spec.manifests as unknown as readonly Immutable<Obj>[])
+  return tlsSecretsOf(spec.manifests)
 }
 
 function tlsSecretsOf(objects: readonly Immutable<Obj>[]): string[] {
