@@ -21,9 +21,12 @@ import { IN_IMAGE, MANAGER } from './image-scripts.ts'
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
 const image = readImage(readFileSync(join(ROOT, 'Containerfile'), 'utf8'))
 
+/** With one of processes: what a script started ends with it, also when it fails. */
+const NAMESPACES = ['--mount', '--net', '--pid', '--fork', '--kill-child']
+
 const canUnshare =
   needs('unshare', 'ip', 'setpriv') &&
-  (spawnSync('unshare', ['--mount', '--net', 'true']).status === 0 || isRequired('unshare'))
+  (spawnSync('unshare', [...NAMESPACES, 'true']).status === 0 || isRequired('unshare'))
 
 let built: BuiltPackage
 
@@ -123,7 +126,7 @@ describe.skipIf(!needs('npm', 'npx'))('the npm package', () => {
 describe.skipIf(!canUnshare)('the image', () => {
   function inImage(...command: readonly string[]): { status: number | null; stdout: string; stderr: string } {
     const args = [built.folder, built.root, process.execPath, String(image.user), ...command]
-    return spawnSync('unshare', ['--mount', '--net', 'sh', '-e', '-c', IN_IMAGE, 'sh', ...args], {
+    return spawnSync('unshare', [...NAMESPACES, 'sh', '-e', '-c', IN_IMAGE, 'sh', ...args], {
       encoding: 'utf8',
       timeout: 120_000,
     })
