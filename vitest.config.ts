@@ -21,6 +21,7 @@ const TIERS: Record<string, string[]> = {
   simulation: ['test/simulation/**/*.test.ts'],
   abuse: ['test/abuse/**/*.test.ts'],
   chart: ['test/chart/**/*.test.ts'],
+  browser: ['test/browser/**/*.test.ts'],
 }
 /** Of the integration tier; their bounds are seconds of whole programs. */
 const TIMED = ['test/integration/together/together.test.ts', 'test/integration/balance/dnslb-leases.test.ts']
@@ -44,9 +45,9 @@ const project = (
     exclude: ['**/node_modules/**', ...exclude],
     // Only a test that hangs takes this long: with SEAMARK_CRASHES=all the longest takes 50 s, on a busy machine three times as long.
     testTimeout: 240_000,
-    hookTimeout: 60_000,
+    hookTimeout: 120_000,
     // Only a failure takes this long: machines that run tests are busy, and the default of a second is not enough then.
-    expect: { poll: { timeout: 20_000 } },
+    expect: { poll: { timeout: 40_000 } },
     setupFiles: ['test/kit/seed.ts', ...(isolate && isBundled ? ['test/kit/source-positions.ts'] : [])],
     // Without isolation a worker loads a module once and not once a file; with it, the packages come as few files.
     isolate,
@@ -76,6 +77,8 @@ export default defineConfig({
         workers: 1,
         isolate: true,
       }),
+      // Last, because each file starts a browser, which takes all cores.
+      project('browser', filesOf(['browser']), { group: 2, workers: 2, isolate: true }),
     ],
   },
 })

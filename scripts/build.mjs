@@ -1,12 +1,11 @@
 /**
- * Bundles the CLI into dist/. The entry file is replaced last and atomically, and chunks of an earlier bundle stay for a while, so
- * that a command that is just starting is never torn apart.
+ * Bundles the CLI into dist/. The entry file is replaced last and atomically, and chunks of an earlier bundle stay for a day: a
+ * command that runs loads some of them late.
  */
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { bundle } from './bundle.mjs'
-
-const STALE_CHUNK_MS = 10 * 60_000
+import { retireChunks } from './retire-chunks.mjs'
 
 const outdir = join(import.meta.dirname, '../dist')
 const { files } = await bundle(outdir)
@@ -19,13 +18,15 @@ for (const file of files.toSorted((a, b) => Number(a.path === entry) - Number(b.
   current.add(basename(file.path))
   // The name of a chunk is a hash of its content.
   if (dirname(file.path) === chunks && existsSync(file.path)) continue
-  mkdirSync(dirname(file.path), { recursive: true })
-  const draft = `${file.path}.${process.pid}`
-  writeFileSync(draft, file.contents, { mode: file.path === entry ? 0o755 : 0o644 })
-  renameSync(draft, file.path)
+  replace(file.path, file.contents, file.path === entry ? 0o755 : 0o644)
 }
 
-for (const name of existsSync(chunks) ? readdirSync(chunks) : []) {
-  const file = join(chunks, name)
-  if (!current.has(name) && Date.now() - statSync(file).mtimeMs > STALE_CHUNK_MS) rmSync(file, { force: true })
+retireChunks(chunks, current, Date.now())
+
+/** Atomically: who reads the file meanwhile gets all of one or all of the other. */
+function replace(path, contents, mode) {
+  mkdirSync(dirname(path), { recursive: true })
+  const draft = `${path}.${process.pid}`
+  writeFileSync(draft, contents, { mode })
+  renameSync(draft, path)
 }

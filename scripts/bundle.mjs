@@ -1,10 +1,11 @@
 /**
  * The CLI and everything it needs as files of one folder: it runs from there without node_modules, on a read-only file system.
- * Chunks are split so that a command loads only what it uses.
+ * Chunks are split so that a command loads only what it uses. What the browser runs is in page/.
  */
 import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
+import { buildPage } from './build-page.mjs'
 
 const root = join(import.meta.dirname, '..')
 const NATIVE = 'node_modules/classic-level'
@@ -78,9 +79,19 @@ export async function bundle(outdir) {
   // The playground applies the examples: they travel with the bundle.
   cpSync(join(root, 'examples'), join(outdir, 'examples'), { recursive: true })
 
-  const used = Object.values(metafile.outputs).flatMap(({ inputs }) =>
+  const metafiles = [metafile]
+  const page = await buildPage((ofPage) => metafiles.push(ofPage))
+  const pageFiles = [...page].map(([name, contents]) => ({ path: join(outdir, 'page', name), contents }))
+  return {
+    files: [...pageFiles, ...outputFiles],
+    packages: [...new Set([NATIVE, ...metafiles.flatMap(packagesOf)])].sort(),
+  }
+}
+
+/** Folders in node_modules of which something was put out. */
+function packagesOf({ outputs }) {
+  const used = Object.values(outputs).flatMap(({ inputs }) =>
     Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
   )
-  const packages = used.flatMap((path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? [])
-  return { files: outputFiles, packages: [...new Set([NATIVE, ...packages])].sort() }
+  return used.flatMap((path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? [])
 }

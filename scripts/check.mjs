@@ -12,6 +12,8 @@ const STEPS = [
   ['lint', bin('oxlint'), ['--quiet']],
   ['format', bin('oxfmt'), ['--check', '.']],
   ['types', bin('tsc'), ['-p', 'tsconfig.json']],
+  ['types of the page', bin('tsc'), ['-p', 'packages/dashboard/src/page/tsconfig.json']],
+  ['types of its tests', bin('tsc'), ['-p', 'packages/dashboard/src/page/tsconfig.test.json']],
   ['dead code', bin('knip'), []],
   ['imports', ...script('check-imports.ts')],
   ['supply chain', ...script('check-supply-chain.ts')],

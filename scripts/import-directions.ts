@@ -14,6 +14,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   dialects: ['kube/object'],
   operator: ['kube', 'dns', 'dialects'],
   gateway: ['kube', 'dialects', 'regexp'],
+  dashboard: ['kube', 'dns', 'operator'],
 }
 /** What tests import in addition. */
 const TEST_HELPERS = /^(kit|kube\/testing)(\/|$)/
@@ -106,11 +107,13 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
       rrset: 'reasons.ts',
       providers: 'api rrset',
       hosts: 'api',
-      balance: 'reasons.ts expected-status.ts api authority hosts rrset health providers process safety',
+      balance: 'reasons.ts duration.ts expected-status.ts api authority hosts rrset health providers process safety',
     },
     // Load balancers whose records go to a DNS provider are written by the engine of records.
     exceptions: [['balance/provider', 'records']],
   },
+  // What runs in the browser knows the values of the page, and nothing else of ours.
+  'packages/dashboard/src': { layers: ['api', 'page view', 'server'] },
   'packages/cli/src': {
     layers: [
       'command.ts output-form.ts request-resource.ts verb-examples.ts version.ts',

@@ -1,6 +1,6 @@
 /**
- * `npm test [-- --tier NAME[,NAME…]] [FILTER…]`: runs the test tiers together, the abuse tier last, and prints which real programs
- * they found, the ten slowest tests, and as the last line `N passed, N failed, N skipped`.
+ * `npm test [-- --tier NAME[,NAME…]] [FILTER…]`: runs the test tiers together, then the abuse tier, then the browser tier, and
+ * prints which real programs they found, the ten slowest tests, and as the last line `N passed, N failed, N skipped`.
  *
  * SEAMARK_REQUIRE (a comma list) turns the absence of a program from a visible skip into a failure; CI sets it.
  * SEAMARK_ORDER is the seed of the order of tests within each file: a number, or `random` for a new one each time.
@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join, relative, sep } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
-const TIERS = ['unit', 'contract', 'integration', 'simulation', 'abuse', 'chart']
+const TIERS = ['unit', 'contract', 'integration', 'simulation', 'abuse', 'browser', 'chart']
 const SLOWEST_SHOWN = 10
 /** Programs that tiers use when they are there. */
 const PROGRAMS = [
@@ -33,6 +33,7 @@ const PROGRAMS = [
   'promtool',
   'helm',
   'helm3',
+  'chromium',
 ]
 
 const args = process.argv.slice(2)
@@ -124,6 +125,8 @@ const vitest = spawnSync(
     cwd: root,
     stdio: 'inherit',
     env: {
+      // Several start side by side; only a failure takes this long. Seconds, as envtest reads it.
+      KUBEBUILDER_CONTROLPLANE_START_TIMEOUT: '90',
       ...process.env,
       SEAMARK_TIERS: tiers.join(','),
       SEAMARK_ORDER: String(order),

@@ -37,6 +37,8 @@ import {
   MAX_ROUTES_OF_ROOT,
 } from '../../packages/gateway/src/draft/limits.ts'
 import { HTTP2_LIMITS } from '../../packages/gateway/src/proxy/listen/client-connections.ts'
+import { REQUEST_LIMITS } from '../../packages/gateway/src/proxy/request/request-budget.ts'
+import { CLUSTER_LIMITS } from '../../packages/gateway/src/proxy/upstream/admission.ts'
 import { REPLAY_LIMITS } from '../../packages/gateway/src/proxy/upstream/replay-budget.ts'
 import { MAX_SIZE, MAX_STEPS as MAX_REQUEST_STEPS } from '../../packages/gateway/src/ir/regex.ts'
 import { MAX_REQUESTED_WAIT_MS } from '../../packages/kube/src/requested-wait.ts'
@@ -112,6 +114,24 @@ const ROWS: readonly Row[] = [
     'requests on an HTTP/2 connection',
     count(HTTP2_LIMITS.settings.maxConcurrentStreams),
     'the stream is refused',
+  ],
+  ['Built-in proxy', 'requests in flight', count(REQUEST_LIMITS.maxRequests), '503'],
+  ['Built-in proxy', 'targets and header fields of those', bytes(REQUEST_LIMITS.maxHeaderBytes), '503'],
+  ['Built-in proxy', 'requests in flight of an address', count(REQUEST_LIMITS.maxRequestsOfAddress), '503'],
+  [
+    'Built-in proxy',
+    'targets and header fields of those of an address',
+    bytes(REQUEST_LIMITS.maxHeaderBytesOfAddress),
+    '503',
+  ],
+  ['Built-in proxy', 'connections to a cluster over HTTP/1', count(CLUSTER_LIMITS.maxConnections), 'the request waits'],
+  ['Built-in proxy', 'requests of a cluster that wait', count(CLUSTER_LIMITS.maxPendingRequests), '503'],
+  ['Built-in proxy', 'requests of a cluster in flight', count(CLUSTER_LIMITS.maxRequests), '503'],
+  [
+    'Built-in proxy',
+    'targets and header fields of all requests of a cluster',
+    bytes(CLUSTER_LIMITS.maxHeaderBytes),
+    '503',
   ],
   [GATEWAY, 'includes that a root follows', count(MAX_INCLUDES), 'it is not served'],
   [GATEWAY, 'regular expressions of an object', count(MAX_PATTERNS_OF_OBJECT), 'it is not served'],

@@ -15,7 +15,7 @@ import { type LimitedProcess, startLimited } from './limited-process.ts'
 import { type Watched, watchVictim } from './victim.ts'
 
 const HEAP_MIB = 512
-const ROUNDS = isThorough ? 200 : 60
+const ROUNDS = isThorough ? 60 : 15
 
 let environment: FleetEnvironment
 let manager: LimitedProcess

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
+import { isThorough } from '@seamark/kit'
 import { Namespace, Service } from '@seamark/kube'
 import { HTTPProxy } from '@seamark/kube/contour'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -16,7 +17,7 @@ const HEAP_MIB = 512
 const MEMORY_MIB = 512
 const HOST = 'victim.example.test'
 const TENANT = 'tenant.example.test'
-const QUIET_MS = 3_000
+const QUIET_MS = isThorough ? 3_000 : 1_000
 
 let cluster: TestCluster
 let gateway: LimitedProcess
@@ -96,21 +97,18 @@ async function holdMany(count: number, port: number, octets: readonly string[] =
 const closed = async (socket: Socket): Promise<void> =>
   new Promise((resolve) => (socket.destroyed ? resolve() : socket.once('close', () => resolve())))
 
-it.each(['probes', 'metrics'] as const)(
-  '1 050 silent connections to the port of %s: it goes on, and so do the probes and the proxy',
-  async (listener) => {
-    const victims = {
-      '/healthz': { host: '127.0.0.1', port: ports.probes, path: '/healthz' },
-      'the proxy': { host: '127.0.0.1', port: ports.http, headers: { host: HOST } },
-      ...(listener === 'metrics' && { '/metrics': { host: '127.0.0.1', port: ports.metrics, path: '/metrics' } }),
-    }
-    await expectUnharmed(victims, QUIET_MS, async () => {
-      await Promise.all((await holdMany(1_050, ports[listener])).map(closed))
-    })
-    expect(gateway.isRunning()).toBe(true)
-  },
-  60_000,
-)
+it('1 050 silent connections each to the ports of probes and metrics: they are answered, and so is the proxy', async () => {
+  const victims = {
+    '/healthz': { host: '127.0.0.1', port: ports.probes, path: '/healthz' },
+    '/metrics': { host: '127.0.0.1', port: ports.metrics, path: '/metrics' },
+    'the proxy': { host: '127.0.0.1', port: ports.http, headers: { host: HOST } },
+  }
+  await expectUnharmed(victims, QUIET_MS, async () => {
+    const held = await Promise.all([ports.probes, ports.metrics].map(async (port) => holdMany(1_050, port)))
+    await Promise.all(held.flat().map(closed))
+  })
+  expect(gateway.isRunning()).toBe(true)
+}, 60_000)
 
 it('200 clients that send an octet every 2 s are closed within the time of a header, 15 s', async () => {
   const victims = { 'the proxy': { host: '127.0.0.1', port: ports.http, headers: { host: HOST } } }

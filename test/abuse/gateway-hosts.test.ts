@@ -2,6 +2,7 @@
 import { Event, Ingress, Secret, Service } from '@seamark/kube'
 import { createAuthority } from '@seamark/kube/certificates'
 import { HTTPProxy } from '@seamark/kube/contour'
+import { Gateway, GatewayClass, HTTPRoute } from '@seamark/kube/gateway-api'
 import { afterEach, expect, it } from 'vitest'
 import { type AttackedGateway, startAttackedGateway } from './gateway-victim.ts'
 
@@ -74,6 +75,68 @@ it('an Ingress with TLS for the host neither replaces its certificate nor switch
   expect([await gateway.status(without), await gateway.status({ host: 'victim.test', path: '/login' })]).toEqual([
     0, 301,
   ])
+})
+
+it('a Gateway for the host and others opens no connection of another name to it', async () => {
+  gateway = await startAttackedGateway()
+  const authority = await createAuthority({ commonName: 'test' })
+  const server = await authority.issue({ commonName: 'x.test', dnsNames: ['*.x.test'], usages: 'server' })
+  const client = await authority.issue({ commonName: 'client', dnsNames: [], usages: 'client' })
+  for (const namespace of ['victim', 'tenant'])
+    await gateway.client.create(Secret, {
+      metadata: { namespace, name: 'cert' },
+      type: 'kubernetes.io/tls',
+      data: {
+        'tls.crt': base64(server.certPem),
+        'tls.key': base64(server.keyPem),
+        'ca.crt': base64(authority.certPem),
+      },
+    })
+  const site = { secretName: 'cert', clientValidation: { caSecret: 'cert' } }
+  const spec = {
+    virtualhost: { fqdn: 'a.x.test', tls: site },
+    routes: [{ directResponsePolicy: { statusCode: 200 } }],
+  }
+  await gateway.client.create(HTTPProxy, { metadata: { namespace: 'victim', name: 'site' }, spec })
+  await addService()
+  await gateway.client.create(GatewayClass, {
+    metadata: { name: 'ours' },
+    spec: { controllerName: 'seamark.io/gateway-controller' },
+  })
+  const tls = { ca: authority.certPem }
+  const victim = { host: 'a.x.test', tls: { ...tls, cert: client.certPem, key: client.keyPem } }
+  const own = { host: 'b.x.test', path: '/tenant', tls }
+  const others = ['b.x.test', 'zzz.x.test'].flatMap((serverName) =>
+    [false, true].map((isHttp2) => ({ host: 'a.x.test', tls, serverName, isHttp2 })),
+  )
+  await gateway.attack('connections of other names', victim, async () => {
+    await gateway.client.create(Gateway, {
+      metadata: { namespace: 'tenant', name: 'gateway' },
+      spec: {
+        gatewayClassName: 'ours',
+        listeners: [
+          {
+            name: 'tls',
+            port: 443,
+            protocol: 'HTTPS',
+            hostname: '*.x.test',
+            tls: { certificateRefs: [{ name: 'cert' }] },
+          },
+        ],
+      },
+    })
+    const rules = [{ matches: [{ path: { type: 'PathPrefix' as const, value: '/tenant' } }] }]
+    await gateway.client.create(HTTPRoute, {
+      metadata: { namespace: 'tenant', name: 'route' },
+      spec: { parentRefs: [{ name: 'gateway' }], hostnames: ['a.x.test', 'b.x.test'], rules },
+    })
+    // Without a backend.
+    await expect.poll(async () => gateway.status(own), waiting).toBe(500)
+    for (const each of others) expect(await gateway.status(each)).toBe(421)
+  })
+  // Of the Gateway's own hosts one connection may ask for all.
+  expect(await gateway.status({ ...own, serverName: 'zzz.x.test', isHttp2: true })).toBe(500)
+  expect(await gateway.status({ host: 'a.x.test', tls })).toBe(0)
 })
 
 it('without a grant nothing of the host is taken', async () => {

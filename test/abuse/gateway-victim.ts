@@ -4,12 +4,15 @@
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
+import { connect as connectHttp2 } from 'node:http2'
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { writeKubeconfig } from '@seamark/apiserver'
+import { isThorough } from '@seamark/kit'
+import { customResource } from '@seamark/kit/custom-resource'
 import { Lag } from '@seamark/kit/lag'
 import { startShippedApiServer } from '@seamark/kit/shipped-apiserver'
 import { type Client, configFromText, connect, CustomResourceDefinition, Namespace } from '@seamark/kube'
@@ -23,7 +26,7 @@ const MEMORY_MIB = 512
 /** Between two requests of the victim. */
 const PAUSE_MS = 10
 /** Requests of the victim without an attack, before and in the same process. */
-const QUIET_REQUESTS = 300
+const QUIET_REQUESTS = isThorough ? 300 : 60
 /** What an attack may add to the longest time without one, besides what the machine adds to each wait of the test. */
 const ADDED_MS = 250
 const TIMEOUT_MS = 60_000
@@ -34,6 +37,10 @@ interface Ask {
   readonly headers?: Readonly<Record<string, string>>
   /** Over TLS. */
   readonly tls?: { readonly ca: string; readonly cert?: string; readonly key?: string }
+  /** Of the connection, where it is another name than the host; over TLS, on a connection of its own. */
+  readonly serverName?: string
+  /** On an HTTP/2 connection of its own, over TLS. */
+  readonly isHttp2?: boolean
 }
 
 interface Watched {
@@ -46,6 +53,7 @@ interface Watched {
 
 export interface AttackedGateway {
   readonly client: Client
+  readonly ports: { readonly http: number; readonly https: number }
   /** The status of the answer; 0 if the connection was closed without one. */
   status(ask: Ask): Promise<number>
   metrics(): Promise<string>
@@ -65,6 +73,30 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0
 }
 
+async function http2Status(port: number, { host, path = '/', tls, serverName = host }: Ask): Promise<number> {
+  const session = connectHttp2(`https://127.0.0.1:${port}`, { ...tls, servername: serverName })
+  try {
+    return await new Promise((resolve) => {
+      session.on('error', () => resolve(0))
+      const stream = session.request({ ':authority': host, ':path': path })
+      stream.on('response', ({ ':status': code }) => resolve(code ?? 0))
+      stream.on('error', () => resolve(0)).resume()
+      stream.on('close', () => resolve(0))
+    })
+  } finally {
+    session.destroy()
+  }
+}
+
+/** Not among the kinds that the playground serves. */
+function gatewayClassCrd() {
+  const names = { group: 'gateway.networking.k8s.io', plural: 'gatewayclasses', singular: 'gatewayclass' }
+  const schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+  const { metadata, spec, ...types } = customResource({ ...names, kind: 'GatewayClass' }, schema)
+  const annotations = { 'api-approved.kubernetes.io': 'unapproved, for tests' }
+  return { ...types, metadata: { ...metadata, annotations }, spec: { ...spec, scope: 'Cluster' as const } }
+}
+
 /** `seamark gateway`, or `seamark run` with a configuration. */
 export async function startAttackedGateway(config?: string): Promise<AttackedGateway> {
   const server = await startShippedApiServer()
@@ -74,7 +106,8 @@ export async function startAttackedGateway(config?: string): Promise<AttackedGat
   await writeFile(kubeconfig, text, { mode: 0o600 })
   await writeFile(settings, config ?? '')
   const cluster = connect(configFromText(text), { fieldManager: 'test' })
-  for (const definition of playgroundCrds()) await cluster.client.create(CustomResourceDefinition, definition)
+  for (const definition of [...playgroundCrds(), gatewayClassCrd()])
+    await cluster.client.create(CustomResourceDefinition, definition as CustomResourceDefinition)
   for (const name of ['victim', 'tenant', 'seamark']) await cluster.client.create(Namespace, { metadata: { name } })
   const metrics = `127.0.0.1:${await freePort()}`
   const common = ['--kubeconfig', kubeconfig, '-n', 'seamark']
@@ -87,16 +120,18 @@ export async function startAttackedGateway(config?: string): Promise<AttackedGat
   agents.push(plain)
   const secure = new Map<string, TlsAgent>()
 
-  const status = async ({ host, path = '/', headers, tls }: Ask): Promise<number> =>
+  const status = async (ask: Ask): Promise<number> =>
     new Promise((resolve) => {
+      const { host, path = '/', headers, tls, serverName = host } = ask
+      if (ask.isHttp2 === true) return resolve(http2Status(Number(https), ask))
       const options = { host: '127.0.0.1', path, headers: { ...headers, host }, timeout: TIMEOUT_MS }
       let call
       if (tls === undefined) call = request({ ...options, port: Number(http), agent: plain })
       else {
-        const id = JSON.stringify([host, tls])
+        const id = JSON.stringify([host, serverName, tls])
         const agent = secure.get(id) ?? new TlsAgent({ keepAlive: true })
         secure.set(id, agent)
-        call = tlsRequest({ ...options, ...tls, port: Number(https), servername: host, agent })
+        call = tlsRequest({ ...options, ...tls, port: Number(https), servername: serverName, agent })
       }
       call.on('response', (response) => {
         response.resume().on('error', () => resolve(0))
@@ -124,6 +159,7 @@ export async function startAttackedGateway(config?: string): Promise<AttackedGat
 
   return {
     client: cluster.client,
+    ports: { http: Number(http), https: Number(https) },
     status,
     metrics: async () => (await fetch(`http://${metrics}/metrics`)).text(),
     async attack(title, victim, attack) {
@@ -136,6 +172,8 @@ export async function startAttackedGateway(config?: string): Promise<AttackedGat
       using lag = new Lag()
       const state = { isDone: false }
       const attacking = attack().finally(() => (state.isDone = true))
+      // Reported below, after the victim was watched.
+      attacking.catch(() => undefined)
       const attacked = await watch(victim, (requests) => state.isDone && requests >= QUIET_REQUESTS)
       await attacking
       const show = ({ requests, p99, max }: Watched) =>

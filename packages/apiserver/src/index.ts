@@ -11,10 +11,11 @@
 import { type KeyObject, randomUUID } from 'node:crypto'
 import type { AdmissionHook } from './admission/admission.ts'
 import { admin, anonymous } from './auth/authenticate.ts'
+import { loadEngine } from './cel/engine.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { Cluster, type ClusterOptions } from './cluster.ts'
 import { type Credentials, openCredentials } from './data/credentials-file.ts'
-import type { DataDirectory } from './data/data-directory.ts'
+import type { DataDirectory, RestoredCluster } from './data/data-directory.ts'
 import {
   type Admit,
   type ApiRequest,
@@ -92,12 +93,22 @@ export async function openServerData(path: string, clusters: readonly string[] =
   try {
     const credentials = await openCredentials(path, Date.now())
     const tokenKeys = new Map<string, KeyObject>()
-    for (const cluster of ['', ...clusters]) tokenKeys.set(cluster, await credentials.tokenKey(cluster))
+    for (const cluster of ['', ...clusters]) {
+      tokenKeys.set(cluster, await credentials.tokenKey(cluster))
+      if (hasRules(directory.restored(cluster))) await loadEngine()
+    }
     return { directory, credentials, tokenKeys }
   } catch (error) {
     await directory.close()
     throw error
   }
+}
+
+/** Definitions are served when the server is created, which cannot wait for the engine of their rules. */
+function hasRules(restored: RestoredCluster | undefined): boolean {
+  return (restored?.objects ?? []).some(
+    ({ stored }) => stored.kind === 'CustomResourceDefinition' && stored.body.includes('"x-kubernetes-validations"'),
+  )
 }
 
 export interface ServerListenOptions extends Omit<ListenOptions, 'tls'> {

@@ -131,7 +131,6 @@ function adviceOnResponse(error: ApiError): string | undefined {
 
 const OUR_GROUPS = ['seamark.io', 'loadbalancer.gardener.cloud']
 const INSTALLERS: Readonly<Record<string, string>> = {
-  'externaldns.k8s.io': 'ExternalDNS',
   'cert-manager.io': 'cert-manager',
   'projectcontour.io': 'Contour',
   'contour.heptio.com': 'Contour',
@@ -143,6 +142,8 @@ function adviceOnMissingKind({ group, plural }: Resource): string {
   if (OUR_GROUPS.includes(group)) return 'apply the CRDs: seamark crds | kubectl apply -f -'
   const crd = `${plural}.${group}`
   if (group === '') return 'check that the kubeconfig names a Kubernetes API server'
+  // hub init has a CRD of it, for hubs without ExternalDNS.
+  if (group === 'externaldns.k8s.io') return `create the CRD ${crd} with: seamark hub init; or install ExternalDNS`
   const installer = INSTALLERS[group]
   return installer === undefined
     ? `apply the CRD ${crd}`

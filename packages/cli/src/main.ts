@@ -7,14 +7,19 @@ import { Command, CommanderError } from 'commander'
 import { EXIT, type ExitCode, type Io } from './command.ts'
 import { VERBS, type Verb, findVerb } from './verbs.ts'
 
+/** What a terminal sends to a group of processes, npm passes on to its child once more. */
+const SAME_SIGNAL_MS = 500
+
 /** SIGINT and SIGTERM abort `signal`; a second one ends the process at once. */
 function untilSignalled(): AbortSignal {
   const controller = new AbortController()
+  let firstMs = 0
   // Every request of a command adds a listener.
   setMaxListeners(0, controller.signal)
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.on(name, () => {
-      if (controller.signal.aborted) process.exit(EXIT.error)
+      if (!controller.signal.aborted) firstMs = performance.now()
+      else if (performance.now() - firstMs >= SAME_SIGNAL_MS) process.exit(EXIT.error)
       controller.abort()
     })
   }

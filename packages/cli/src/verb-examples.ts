@@ -43,6 +43,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   release: ['release shop.example.com --config seamark.yaml', 'release --apply --config seamark.yaml'],
   run: ['run --config seamark.yaml'],
   shift: ['shift shop.example.com --to us1 --steps 5,25,50,100 --pause 60'],
+  status: ['status --config seamark.yaml', 'status --watch', 'status -o json'],
   transfer: ['transfer --to other --to-cluster us1 --config seamark.yaml'],
   tree: ['tree shop.example.com', 'tree shop.example.com -o json'],
   undo: ['undo --config seamark.yaml', 'undo 1763510400000 --dry-run --config seamark.yaml'],

@@ -137,6 +137,11 @@ export const VERBS: readonly Verb[] = [
     load: async () => import('./commands/fleet/shift.ts'),
   },
   {
+    name: 'status',
+    summary: 'the overview: clusters, what needs somebody, zones, the last hour',
+    load: async () => import('./commands/explain/status.ts'),
+  },
+  {
     name: 'transfer',
     summary: 'pass ownership of records to another owner',
     load: async () => import('./commands/records/transfer.ts'),
@@ -144,7 +149,7 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'tree',
     summary: 'a global host: root, leaves, addresses and their states',
-    load: async () => import('./commands/fleet/tree.ts'),
+    load: async () => import('./commands/explain/tree.ts'),
   },
   {
     name: 'undo',

@@ -61,6 +61,7 @@ export {
   parentOf,
   parseName,
   toUnicode,
+  wireToFqdn,
 } from './wire/name.ts'
 export type { QueryContext } from './zone/query-context.ts'
 export { rdataFromText, rdataToText } from './wire/rdata/grammar.ts'

@@ -139,7 +139,7 @@ export class ConnectionTable {
     const former = this.#byKey.get(key)
     // The port of a connection whose end has not been reported yet.
     if (former !== undefined) this.#forget(former)
-    const name = sourceOf(remoteAddress)
+    const name = networkOf(remoteAddress)
     const source = this.#sources.get(name) ?? { name, connections: 0, idle: new IdleConnections(), busy: new Set() }
     const { maxConnections } = this.#limits
     const most = this.#mostOf(source)
@@ -371,7 +371,8 @@ function keyOf({ remoteAddress = '', remotePort = 0, localPort = 0 }: Peer): str
   return `${remoteAddress} ${remotePort} ${localPort}`
 }
 
-function sourceOf(address: string): string {
+/** What one client has: an IPv4 address, or an IPv6 network of 64 bits. */
+export function networkOf(address: string): string {
   if (!isIPv6(address)) return address
   if (address.startsWith('::ffff:')) return address.slice(7)
   const [head = '', tail] = address.split('::')

@@ -28,7 +28,7 @@ export { DebouncedKeys } from './controller/debounced-keys.ts'
 export { Stop, type StopSignal, untilAborted } from './stop-signal.ts'
 export { createLogger, type Logger, type LogLevel } from './log.ts'
 
-export { ConnectionTable, limitConnections, type ConnectionLimits, type Peer } from './connection-table.ts'
+export { ConnectionTable, limitConnections, networkOf, type ConnectionLimits, type Peer } from './connection-table.ts'
 
 // Clusters
 export { configFromText, loadConfig } from './config/config.ts'
@@ -77,7 +77,7 @@ export { requeue, Terminal, type Next } from './controller/reconcile-result.ts'
 export { allOf, annotationsChanged, anyOf, labelsChanged, specChanged, type Predicate } from './controller/predicate.ts'
 export { createQueue, type Queue } from './controller/queue.ts'
 export { createRecorder, type Recorder } from './controller/events.ts'
-export { parseListen, startListener } from './manager/listener.ts'
+export { type Listener, parseListen, startListener } from './manager/listener.ts'
 export { createElection, type Election, type LeaseOptions } from './manager/lease.ts'
 export type { Fleet, FleetEvent, FleetMember, Reachability } from './manager/fleet.ts'
 export type { Metrics } from './metrics.ts'

@@ -29,8 +29,17 @@ describe('the credential of a request', () => {
     expect(filter.body(Buffer.from(`{"gitVersion":"${TOKEN}"}`)).toString()).toBe(
       '{"gitVersion":"[credential removed]"}',
     )
-    const other = Buffer.from('{}')
-    expect(filter.body(other)).toBe(other)
+    expect(filter.body(Buffer.from(`{"gitVersion":"${escaped}"}`)).toString()).toBe(
+      '{"gitVersion":"[credential removed]"}',
+    )
+    for (const text of ['{}', String.raw`{"a":"\u0065"}`, String.raw`no JSON \u0065`]) {
+      const other = Buffer.from(text)
+      expect(filter.body(other)).toBe(other)
+    }
+    expect(filter.body(Buffer.from(`no JSON \\u0065 ${TOKEN}`)).toString()).not.toContain(TOKEN)
+    const slashed = new CredentialFilter()
+    slashed.remember({ authorization: 'Basic abcd/efgh/ijkl/mnop' })
+    expect(slashed.body(Buffer.from(String.raw`["abcd\/efgh\/ijkl\/mnop"]`)).toString()).not.toContain('efgh')
   })
 
   it('is removed after a rotation too, with characters of expressions, and not when it is a part of words', () => {

@@ -54,6 +54,24 @@ export class CredentialFilter {
   }
 
   body(body: Buffer): Buffer {
+    // JSON may write any character of it in another way; whoever parses the body reads it.
+    if (this.#pattern !== undefined && (body.includes(String.raw`\u`) || body.includes(String.raw`\/`)))
+      return this.#parsedBody(body)
+    return this.#plainBody(body)
+  }
+
+  #parsedBody(body: Buffer): Buffer {
+    let value: unknown
+    try {
+      value = JSON.parse(body.toString('utf8'))
+    } catch {
+      return this.#plainBody(body)
+    }
+    const clean = this.json(value)
+    return clean === value ? body : Buffer.from(JSON.stringify(clean))
+  }
+
+  #plainBody(body: Buffer): Buffer {
     if (!this.#secrets.some((secret) => body.includes(secret.slice(0, prefixLengthOf(secret))))) return body
     return Buffer.from(this.text(body.toString('utf8')))
   }

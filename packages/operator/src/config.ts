@@ -19,6 +19,7 @@ import { GrantsConfig } from '@seamark/dialects'
 import { PublishConfig } from './publish/config.ts'
 import { RecordsConfig } from './records/config.ts'
 import { SafetyConfig } from './safety/config.ts'
+import { DashboardConfig } from './process/dashboard-config.ts'
 import { DnsConfig } from './serve/config.ts'
 import { findGaps } from './config-gaps.ts'
 import { WildcardConfig } from './wildcard/config.ts'
@@ -107,6 +108,7 @@ const Sections = z.strictObject({
   ).meta(LIVE),
   admission: AdmissionConfig.prefault({}),
   balance: BalanceConfig.prefault({}),
+  dashboard: DashboardConfig.prefault({}),
   fleet: FleetConfig.prefault({}),
   gateway: GatewayConfig.prefault({}),
   publish: PublishConfig.prefault({}),

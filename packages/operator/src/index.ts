@@ -23,7 +23,8 @@ export { processGrants } from '@seamark/dialects'
 export * from './api/route.ts'
 export { AdmissionConfig } from './process/admission-config.ts'
 export { runApp } from './app/app.ts'
-export type { AppOptions, OptionChanges } from './app/options.ts'
+export type { AppOptions, OpenPage, OptionChanges, PageSource } from './app/options.ts'
+export { DashboardConfig, servesPage } from './process/dashboard-config.ts'
 export { configurationNotices, type FoundConfiguration } from './process/reports/configuration-notices.ts'
 export type { Notice } from './process/reports/notices.ts'
 export { GatewayConfig } from './process/gateway-config.ts'
@@ -35,16 +36,9 @@ export { type Attributes, mayDo } from './rights/access-review.ts'
 export { MANAGER_PARTS, type Part, type PartName, partsOf } from './rights/manager-rights.ts'
 export { MEMBER_NAMESPACES, MEMBER_ROLE, MEMBER_TLS_ROLE, WILDCARD_ROLE } from './rights/member-rights.ts'
 export { type Place, resourceNameOf, type Right, type Rule, rulesOf } from './rights/right.ts'
-export {
-  fleetHops,
-  type HostTrace,
-  previewDrain,
-  printTree,
-  publishedAddresses,
-  storedAnswer,
-  traceHost,
-  waitingOf,
-} from './fleet/trace.ts'
+export { LEAF_CLUSTER_LABEL } from './fleet/names.ts'
+export { type HostTrace, printTree, publishedAddresses, traceHost, withAnswered } from './fleet/trace.ts'
+export { previewDrain } from './fleet/drain-preview.ts'
 export * from './reasons.ts'
 export {
   type AnswerFact,
@@ -54,9 +48,13 @@ export {
   type Hop,
   type PlanFact,
 } from './explain/chain.ts'
-export { type ExplainDeps, gatherFacts } from './explain/gather.ts'
-export { findRecordReports } from './explain/record-reports.ts'
-export { findPlanFact, type PlanFactDeps } from './explain/plan-fact.ts'
+export { type ExplainDeps, gatherFacts, gatherFleetFacts } from './explain/gather.ts'
+export { findHostAnswers, isWithin } from './explain/host-answers.ts'
+export { findManagerLease } from './process/manager-lease.ts'
+export { holdReported } from './explain/record-reports.ts'
+export { CachedHosts, type CachedHost, type CachedHostsDeps } from './explain/cached-hosts.ts'
+export { fleetFacts } from './explain/fleet-facts.ts'
+export { PlanReader, type PlanReaderDeps, zoneName } from './explain/plan-reader.ts'
 export { decideSource } from './publish/decide/decide-source.ts'
 export { dryRun, type DryRunReport, summarize } from './publish/report/dry-run.ts'
 export {
@@ -101,7 +99,7 @@ export { Heartbeat } from './dnslb/heartbeat.ts'
 export { loadPlugins, type PluginApi } from './dnslb/plugins.ts'
 export { createProviderTypes } from './dnslb/provider-types.ts'
 export { runStandalone } from './dnslb/standalone.ts'
-export { isFieldText } from './rrset/marker.ts'
+export { createMarkerReader, isFieldText, isMarkerName, markedSet } from './rrset/marker.ts'
 export {
   createHealthMonitor,
   type HealthMonitor,
@@ -138,7 +136,13 @@ export {
   type Comparison as ServerComparison,
   type ServerAnswer,
 } from './records/sync/authoritative.ts'
-export { type FindServers, lookUpServers } from './authority/name-servers.ts'
+export { ADDRESS_TYPES, askServer } from './authority/answers.ts'
+export { type FindServers, findServersBy, lookUpServers, serversOf } from './authority/name-servers.ts'
+export { ownServers } from './serve/own-servers.ts'
+export { type Owner, ownershipOf } from './records/plan/ownership.ts'
+export type { ZoneView } from './records/plan/zone-view.ts'
+export { kindOfRoot } from './fleet/roots/root-kinds.ts'
+export { sourceKindOf } from './publish/sources/source-reader.ts'
 export { ProviderConfig } from './providers/config.ts'
 export { RecordsConfig } from './records/config.ts'
 export {
@@ -184,7 +188,7 @@ export { canonicalName, isInvalid, type ObservedRRset, type RRset, shown } from 
 export { dnsEndpointProvider } from './providers/dnsendpoint.ts'
 export { openRecordsStores, openStoreFolder, type RecordsStores } from './records/stores/stores.ts'
 export { recordsInUse } from './app/own-zones.ts'
-export { storedZonesProvider } from './serve/stored-zones-provider.ts'
+export { loadStoredZone, storedZonesProvider, type StoredZonesProviderOptions } from './serve/stored-zones-provider.ts'
 export { servedBy } from './records/sync/set-up.ts'
 export { nameAmong, type TenantRules, tenantRules } from './records/sync/tenants/tenant-rules.ts'
 export { checkSources } from './records/sync/sources/source-check.ts'

@@ -6,7 +6,9 @@ export const REASONS = {
   // publish and wildcard: what became of a source object
   AnnotationInvalid: 'an annotation has a value that DNS or cert-manager would refuse',
   AnnotationNotPropagated: 'an annotation must not be copied to a Secret',
+  AnswerChanged: 'the DNS servers answer other values than before',
   AnswerDiffers: 'a DNS server answers other values than the desired ones',
+  AnswerUnknown: 'no DNS server of the host could be asked, so that it is not known what clients get',
   ApplyRejected: 'the API server refused an object',
   BalancePublishes: 'the records of the host are those of a DNSLoadBalancer; publish writes none',
   BelowMinimumNodes: 'fewer nodes are ready than the configured minimum; the published targets are unchanged',
@@ -14,6 +16,7 @@ export const REASONS = {
   CertificateNotReady: 'the certificate is not issued yet',
   ClaimHeldByOther: 'an older source owns the host',
   ClaimPending: 'another namespace released the host less than 30 s ago; it is available after that',
+  ChangePending: 'a change is requested and not written yet',
   ClassNotWatched: 'the source is of another ingress class',
   ClusterOverLimit:
     'a registered cluster has more nodes, addresses or bytes than the limits allow; its published targets are unchanged',
@@ -38,7 +41,9 @@ export const REASONS = {
   ModeChanged: 'the mode of the manager is another one than before',
   NameNotGranted: 'the configuration does not grant the name to the namespace',
   NamespaceNotAllowed: 'the requested namespace is not in the allow-list',
+  NoAnswer: 'a DNS server of the host does not answer',
   NoLoadBalancerAddress: 'the load balancer has no address; published records are unchanged',
+  NoManager: 'no manager holds the Lease, so that nothing is written',
   NoReadyNodes: 'no node is ready; the published targets are unchanged',
   NotYetPropagated: 'a change has been made and is not yet visible',
   OtherManagerRunning: 'another manager that may write the same objects holds its Lease',
@@ -51,7 +56,8 @@ export const REASONS = {
   SecretClaimed: 'another Certificate writes the same Secret',
   SecretNameInvalid: 'the name of the Secret is not a valid object name',
   SecretNotLocal: 'the Secret belongs to another namespace',
-  ServiceNotFound: 'the configured load balancer Service does not exist',
+  ServiceNotFound:
+    'the load balancer Service does not exist, or publish.services names none for the class of the source',
   SourceNotFound: 'no source names the host',
   TLSPassthrough: 'TLS is passed through',
   TargetInvalid: 'an address of the load balancer is not a valid IP address or host name',

@@ -291,6 +291,13 @@ records:
       return found.startsWith('plan ') ? found : undefined
     })
     expect(reported).toMatch(/^plan (CredentialsInvalid|TransferRefused)$/)
+    // So does plan, with credentials that are right.
+    const config = join(folder, 'refused.yaml')
+    await writeFile(config, configText())
+    const argv = ['--config', config, '--kubeconfig', join(folder, 'kubeconfig'), '-n', 'manager']
+    const { stdout } = await runCommand(['plan', ...argv], env)
+    expect(stdout).toMatch(/0 changes, 1 held/)
+    expect(stdout).toMatch(/the manager reported: refused\.example\.com\. A: /)
   })
 
   it('plan: no provider serves the zone', async () => {
@@ -306,6 +313,45 @@ records:
       const text = `${condition?.status} ${condition?.reason}: ${condition?.message}`
       return /^False NoMatchingZone: DNS is held: .*web\.example\.org\. A/.test(text) ? true : undefined
     })
+  })
+
+  it('plan: a manager with its own zones only has none for the name, unless something else has observed the DNSEndpoint', async () => {
+    const loaded = loadConfig({
+      file: `apiVersion: config.seamark.io/v1alpha1
+kind: ManagerConfiguration
+publish: { services: [{ service: ${SERVICE} }] }
+dns: { listen: ['127.0.0.1:0'], zones: [example.com] }
+`,
+    })
+    if (!loaded.ok) throw new Error(loaded.faults.join('; '))
+    const { publish, dns: config } = loaded.config
+    app = environment.launch('contour-plus', async (cluster, { clock }, signal) =>
+      runApp(
+        {
+          cluster,
+          clock,
+          namespace: 'manager',
+          mode: 'enforce',
+          publish: publishOptions(publish),
+          dns: { config, env },
+        },
+        signal,
+      ),
+    )
+    const host = 'web.example.org'
+    await bench.proxy({ annotations: { 'kubernetes.io/tls-acme': 'false' }, spec: { virtualhost: { fqdn: host } } })
+    await bench.dns('ns/foo')
+    const published = async () => {
+      const { status } = await bench.client.get(HTTPProxy, 'ns/foo')
+      const condition = status?.conditions?.find(({ type }) => type === 'seamark.io/Published')
+      return `${condition?.status} ${condition?.reason}: ${condition?.message}`
+    }
+    await expect.poll(published, { timeout: 30_000 }).toMatch(/^False NoMatchingZone: .*web\.example\.org\. A/)
+    // ExternalDNS has served it.
+    await bench.setStatus(DNSEndpoint, 'ns/foo', { observedGeneration: 1 })
+    await expect
+      .poll(published, { timeout: 30_000 })
+      .toBe('True Published: every object this source requests is in place')
   })
 
   it('plan: the limits of the configuration hold the change', async () => {
@@ -436,9 +482,9 @@ records:
     expect(await broken(host, { text: configText('127.0.0.1:9') })).toMatch(/^provider /)
   })
 
-  it('answer: the server that is asked says something else', async () => {
+  it('answer: the server that is asked does not answer', async () => {
     const host = 'answer.example.com'
     await publishWithoutCertificate(host)
-    expect(await broken(host, { ask: '127.0.0.1:9' })).toBe('answer AnswerDiffers')
+    expect(await broken(host, { ask: '127.0.0.1:9' })).toBe('answer NoAnswer')
   })
 })

@@ -64,6 +64,7 @@ beforeAll(async () => {
     await connection.client.create(CustomResourceDefinition, crd)
   await connection.close()
   const port = await closedPort()
+  words.set('EMPTY', '')
   words.set('GONE', join(folder, 'gone'))
   words.set('CLOSED', String(port))
   write('ADMIN', 'admin', whole.kubeconfig)
@@ -142,11 +143,32 @@ describe.each(Object.entries(CELLS))('seamark %s', (_, cells) => {
       expect(stderr).not.toMatch(STACK)
       return
     }
+    if ('prints' in cell) {
+      const { code, stdout, stderr } = await run(cell.argv)
+      const expected = { code: 2, stdout: expect.stringMatching(cell.prints) as string, stderr: '' }
+      expect({ code, stdout, stderr }).toEqual(expected)
+      return
+    }
     const { code, stderr } = await run(cell.argv)
     expect({ code, stderr }).toEqual({ code: cell.code ?? 1, stderr: expect.stringMatching(cell.says) as string })
     expect(stderr).not.toMatch(STACK)
     expect(stderr.trimEnd().split('\n')).toHaveLength(1)
   })
+})
+
+it.each([
+  ['explain bad_host!', /'bad_host!' is no host such as shop\.example\.com: '!' is not allowed/],
+  ['explain EMPTY', /'' is no host such as/],
+  ['tree a..test', /'a\.\.test' is no host such as/],
+  [
+    'plan --kubeconfig ADMIN',
+    /records\.owner is required: .*; name the configuration of the manager with --config FILE/,
+  ],
+  ['undo --kubeconfig ADMIN 1', /records\.owner is required: .*--config FILE/],
+  ['provider test --kubeconfig ADMIN', /records\.owner is required: .*--config FILE/],
+])('%s is wrong usage', async (call, says) => {
+  const { code, stderr } = await run(call)
+  expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringMatching(says) as string })
 })
 
 it('--debug prints the stacks of the error and of what caused it', async () => {

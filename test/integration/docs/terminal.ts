@@ -86,7 +86,8 @@ export class Terminal implements AsyncDisposable {
     }
     const [, foreground = line, background] = /^(.*?)\s*(&)?(?:\s+#.*)?$/.exec(line) ?? []
     const child = this.#start(foreground)
-    const server: Server = { child, text: '', ended: once(child, 'close') as Promise<[number | null]> }
+    const ended = once(child, 'close') as Promise<[number | null]>
+    const server: Server = { child, isOurs: /\bseamark /.test(foreground), text: '', ended }
     const output = { stdout: '', stderr: '' }
     const isReady = new Promise<'ready'>((resolve) => {
       for (const stream of ['stdout', 'stderr'] as const)
@@ -107,12 +108,13 @@ export class Terminal implements AsyncDisposable {
     return { code: how[0], text: this.#toPage(output.stdout + output.stderr) }
   }
 
-  /** SIGTERM; every server ends with 0, as on Ctrl-C. */
+  /** SIGTERM; every server of ours ends with 0, as on Ctrl-C. */
   async [Symbol.asyncDispose](): Promise<void> {
     const codes: (number | null)[] = []
-    for (const { child, ended } of this.#servers.toReversed()) {
+    for (const { child, ended, isOurs } of this.#servers.toReversed()) {
       child.kill('SIGTERM')
-      codes.push((await ended)[0])
+      const [code] = await ended
+      if (isOurs) codes.push(code)
     }
     await this.#options.onClose?.()
     rmSync(this.folder, { recursive: true, force: true })
@@ -150,6 +152,7 @@ function killGroup({ pid }: ChildProcess): void {
 
 interface Server {
   readonly child: ChildProcess
+  readonly isOurs: boolean
   readonly ended: Promise<[number | null]>
   text: string
 }

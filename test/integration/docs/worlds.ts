@@ -1,7 +1,5 @@
 /** What each page of the documentation assumes that its reader has. Its ports stand for free ones. */
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createDnsServer, createRRset, createZone, type DnsServer, fqdn, TsigKey } from '@seamark/dns'
 import { needs } from '@seamark/kit'
@@ -9,7 +7,6 @@ import { Namespace } from '@seamark/kube'
 import { DNSEndpoint } from '@seamark/operator'
 import { freePort } from '../dns/peers.ts'
 import { type Server, startEmbedded, startReal, type StartServer } from '../fleet/test-environment.ts'
-import { crds } from '../publish/test-environment.ts'
 import type { Reader } from './run-page.ts'
 import { addNode } from '../wildcard/bench.ts'
 import { FleetWorld } from './fleet-world.ts'
@@ -43,18 +40,15 @@ const constant =
 
 interface ClusterOptions {
   readonly replace?: () => Promise<readonly Replacement[]>
-  readonly prepare?: (terminal: Terminal, server: Server) => Promise<void>
   readonly env?: (replaced: ReadonlyMap<string, string>) => Readonly<Record<string, string>>
 }
 
-/** An API server with the kinds of others, which the kubeconfig of the reader names. */
-function cluster({ replace, prepare, env }: ClusterOptions): World[] {
+/** An API server with nothing on it, which the kubeconfig of the reader names. */
+function cluster({ replace, env }: ClusterOptions): World[] {
   return onBoth(async (startServer) => {
-    const server = await startServer(crds())
+    const server = await startServer([])
     const replaced = (await replace?.()) ?? []
-    const terminal = clusterTerminal(server, { replace: replaced, env: env?.(new Map(replaced)) ?? {} })
-    await prepare?.(terminal, server)
-    return terminal
+    return clusterTerminal(server, { replace: replaced, env: env?.(new Map(replaced)) ?? {} })
   })
 }
 
@@ -118,11 +112,10 @@ const KEY = new TsigKey('seamark', 'hmac-sha256', SECRET)
 
 async function startRecords(startServer: StartServer): Promise<Terminal> {
   const dns = await zoneServer()
-  const server = await startServer(crds())
-  for (const name of ['web', 'seamark']) await server.client.create(Namespace, { metadata: { name } })
+  const server = await startServer([])
   const endpoints = [{ dnsName: 'mail.example.com', recordType: 'AAAA' as const, targets: ['2001:db8::26'] }]
   const terminal: Terminal = clusterTerminal(server, {
-    env: { TSIG_SECRET: SECRET },
+    env: {},
     replace: [['192.0.2.53:53', `127.0.0.1:${dns.addresses[0]?.port}`]],
     happenings: {
       'the manager runs, and an AAAA record is wanted for mail': async () => {
@@ -150,18 +143,14 @@ function listenOn(ports: ReadonlyMap<string, string>): Record<string, string> {
   }
 }
 
-/** The target of the page answers its health check. */
+/** The page has a source and a target cluster of the original, with its namespace; they are one here. */
 async function startBalance(startServer: StartServer): Promise<Terminal> {
-  const target = createServer((_request, response) => response.end())
-  await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve))
-  const { port } = target.address() as AddressInfo
-  const ports = await freePorts([...MANAGER_PORTS, 8080, 8081, 5353])
-  const server = await startServer(crds())
+  const ports = await freePorts([...MANAGER_PORTS, 8000, 8080, 8081, 5353])
+  const server = await startServer([])
   await server.client.create(Namespace, { metadata: { name: 'garden' } })
   const terminal = clusterTerminal(server, {
     env: listenOn(new Map(ports)),
-    replace: [...ports, ['192.0.2.1', '127.0.0.1'], ['port: 80 ', `port: ${port} `]],
-    onClose: async () => void target.close(),
+    replace: ports,
   })
   for (const file of ['source.yaml', 'target.yaml']) terminal.save(file, server.kubeconfig)
   return terminal
@@ -194,10 +183,6 @@ export const WORLDS: Readonly<Record<string, readonly World[]>> = {
   'docs/debugging.md': cluster({
     replace: async () => freePorts(MANAGER_PORTS),
     env: listenOn,
-    async prepare(terminal) {
-      const ran = await terminal.type('seamark hub init --zone example.com')
-      if (ran.code !== 0) throw new Error(ran.text)
-    },
   }),
   'docs/dns.md': machine(5353),
   // Helm is a process that the page starts a dozen times; test/chart installs on a kube-apiserver.

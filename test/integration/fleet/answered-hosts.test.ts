@@ -56,7 +56,6 @@ beforeAll(async () => {
     spec: { ...SETTINGS, health: { ...SETTINGS.health, port } },
   } as GlobalIngressPolicy)
   folder = await mkdtemp(join(tmpdir(), 'seamark-answered-'))
-  await writeFile(join(folder, 'config.yaml'), CONFIG)
   await writeFile(join(folder, 'kubeconfig'), environment.hub.kubeconfig, { mode: 0o600 })
   const loaded = loadConfig({ file: CONFIG })
   if (!loaded.ok) throw new Error(loaded.faults.join('; '))
@@ -71,6 +70,7 @@ beforeAll(async () => {
     )
   })
   dns = { address: '127.0.0.1', port: Number(address.split(':').at(-1)) }
+  await writeFile(join(folder, 'config.yaml'), CONFIG.replace('127.0.0.1:0', `127.0.0.1:${dns.port}`))
 })
 
 afterAll(async () => {
@@ -95,17 +95,9 @@ async function create(name: string, host: string): Promise<void> {
 
 /** The last line of the tree, and the first one of explain. */
 async function verdicts(host: string): Promise<(string | undefined)[]> {
-  const kubeconfig = ['--kubeconfig', join(folder, 'kubeconfig')]
-  const tree = await runCommand(['tree', host, ...kubeconfig])
-  const explained = await runCommand([
-    'explain',
-    host,
-    ...kubeconfig,
-    '--config',
-    join(folder, 'config.yaml'),
-    '-n',
-    'manager',
-  ])
+  const files = ['--kubeconfig', join(folder, 'kubeconfig'), '--config', join(folder, 'config.yaml'), '-n', 'manager']
+  const tree = await runCommand(['tree', host, ...files])
+  const explained = await runCommand(['explain', host, ...files])
   return [tree.stdout.trimEnd().split('\n').at(-1), explained.stdout.split('\n')[0]]
 }
 
@@ -164,7 +156,9 @@ it('a host that is in no zone of the manager says so, with the zones and what to
   const meaning = 'no configured provider serves a zone for this name'
   await expect
     .poll(async () => verdicts('shop.example.org'), POLL_OPTIONS)
-    .toEqual([`shop.example.org is broken at answer: ${meaning}`, `shop.example.org is broken at plan: ${meaning}`])
+    .toEqual([`shop.example.org is broken at plan: ${meaning}`, `shop.example.org is broken at plan: ${meaning}`])
   const { stdout } = await runCommand(['tree', 'shop.example.org', '--kubeconfig', join(folder, 'kubeconfig')])
-  expect(stdout).toContain('127.0.0.1  published\n')
+  expect(stdout).toContain('127.0.0.1  published')
+  // Also without the configuration of the manager.
+  expect(stdout.trimEnd().split('\n').at(-1)).toBe(`shop.example.org is broken at plan: ${meaning}`)
 })

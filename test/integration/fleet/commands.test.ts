@@ -129,6 +129,15 @@ describe('the commands of the fleet', () => {
       expect((await seamark('cluster', 'token', 'eu1', ...hub, ...namespace)).stdout).toBe(
         'cluster eu1 has a new token\n',
       )
+      // The default is another namespace: the manager would not read a Secret there.
+      for (const verb of ['token', 'add']) {
+        const elsewhere = await seamark('cluster', verb, 'eu1', ...hub)
+        expect([elsewhere.code, elsewhere.stdout]).toEqual([EXIT.refused, ''])
+        expect(elsewhere.stderr).toContain('cluster eu1 is registered in namespace manager')
+        expect(elsewhere.stderr).toContain('repeat the command with -n manager')
+      }
+      const registered = await client.list(Secret, { labelSelector: 'seamark.io/cluster=eu1' })
+      expect(registered.items.map(({ metadata }) => metadata.namespace)).toEqual(['manager'])
       expect((await seamark('drain', 'us1', '--deadline', 'soon', ...hub)).code).toBe(EXIT.usage)
       const drained = await seamark('drain', 'us1', '--deadline', '0s', ...hub)
       expect([drained.code, drained.stdout]).toEqual([EXIT.ok, expect.stringContaining('stays on eu1')])

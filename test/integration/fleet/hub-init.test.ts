@@ -1,5 +1,5 @@
 /** `seamark hub init` and `cluster add` on API servers that have nothing of ours, and on ones that have something already. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CustomResourceDefinition, IngressClass, Lease, Namespace, Secret } from '@seamark/kube'
 import { Cluster, dnsEndpointCrd, loadConfig } from '@seamark/operator'
@@ -51,6 +51,21 @@ describe('on a hub with nothing of ours', () => {
     const { code, text } = await type('hub init --zone example.com')
     expect([code, text]).toEqual([0, expect.stringContaining('./seamark.yaml exists and is left as it is; ')])
     expect(file()).toBe('# mine\n')
+  })
+
+  it('hub init writes nothing to the hub where it cannot write seamark.yaml', async () => {
+    mkdirSync(join(terminal.folder, 'seamark.yaml'))
+    const { code, text } = await type('hub init --zone example.com')
+    expect([code, text]).toEqual([
+      1,
+      expect.stringMatching(/seamark\.yaml cannot be read: .*run the command in another/),
+    ])
+    expect(await hub.client.find(Namespace, 'seamark')).toBeUndefined()
+  })
+
+  it('hub init takes a zone in any form', async () => {
+    expect((await type('hub init --zone Example.COM.')).text).toContain('zone example.com, answered on')
+    expect(loadConfig({ file: file() })).toMatchObject({ config: { dns: { zones: ['example.com'] } } })
   })
 
   it("hub init changes neither ExternalDNS' DNSEndpoint nor another IngressClass of the name", async () => {

@@ -174,7 +174,7 @@ export class FleetEnvironment implements AsyncDisposable {
     options: Partial<FleetOptions> = {},
     others: Pick<
       AppOptions,
-      'balance' | 'dns' | 'fleet' | 'grants' | 'leader' | 'log' | 'onReady' | 'probes' | 'publish'
+      'balance' | 'dns' | 'fleet' | 'grants' | 'leader' | 'log' | 'onReady' | 'page' | 'probes' | 'publish'
     > = {},
   ): Running {
     const writes: string[] = []

@@ -82,7 +82,7 @@ it('a host is as it should be, degraded or broken as its clients find it, and wh
     }
     const config = join(folder, 'config.yaml')
     const kubeconfig = join(folder, 'kubeconfig')
-    await writeFile(config, CONFIG)
+    await writeFile(config, CONFIG.replace('127.0.0.1:0', `127.0.0.1:${server.port}`))
     await writeFile(kubeconfig, environment.hub.kubeconfig, { mode: 0o600 })
     const flags = ['--config', config, '--kubeconfig', kubeconfig, '-n', 'manager']
     const explain = async (host = HOST) => {
@@ -94,7 +94,7 @@ it('a host is as it should be, degraded or broken as its clients find it, and wh
       const { verdict, code } = await explain(host)
       return `${code} ${verdict.text}`
     }
-    const tree = async (host = HOST) => (await runCommand(['tree', host, '--kubeconfig', kubeconfig])).stdout
+    const tree = async (host = HOST) => (await runCommand(['tree', host, ...flags])).stdout
 
     await client.create(Ingress, root('shop', HOST))
     await environment.admit('eu1', 'shop/shop', '127.0.0.1')
@@ -104,7 +104,7 @@ it('a host is as it should be, degraded or broken as its clients find it, and wh
     const textOf = async (name: string) => (await explain()).hops.find((hop) => hop.name === name)?.text
     expect(await textOf('plan')).toBe('zone example.com: nothing to change')
     expect(await textOf('provider')).toBe('zone example.com has 127.0.0.1, 127.0.0.2')
-    expect(await textOf('answer')).toBe('DNS answers the hosts')
+    expect(await textOf('answer')).toBe(`127.0.0.1:${server.port} answers 127.0.0.1, 127.0.0.2`)
     expect((await tree()).trimEnd().split('\n').at(-1)).toBe(`${HOST} is as it should be`)
     const plan = await runCommand(['plan', ...flags])
     expect([plan.code, plan.stderr, plan.stdout]).toEqual([0, '', expect.stringContaining('0 changes, 0 held')])

@@ -1,7 +1,6 @@
 /**
  * What the scenarios run on: an API server, `seamark gateway` and echo servers in the place of pods, all in one process in a
- * network namespace of its own. Its `lo` has the addresses of the pods: an API server refuses loopback addresses in
- * EndpointSlices, and nothing outside of the namespace can be reached.
+ * network namespace of its own.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import {
@@ -17,10 +16,8 @@ import { join } from 'node:path'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { type Client, EndpointSlice, Namespace, Secret, Service } from '@seamark/kube'
 import { createAuthority, type Authority } from '@seamark/kube/certificates'
+import { POD_ADDRESSES } from './network-namespace.ts'
 import { type StartedVerb, startVerb } from './started-verb.ts'
-
-/** Addresses on `lo` of the namespace. */
-export const POD_ADDRESSES = ['10.77.0.1', '10.77.0.2', '10.77.0.3']
 
 export interface Seen {
   readonly method: string

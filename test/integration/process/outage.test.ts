@@ -9,7 +9,8 @@ const LEASE = [
 ].flat()
 const OUTAGE_MS = 10_000
 
-describe.skipIf(findBackendAddress() === undefined)('an outage of the API server of the hub', () => {
+// Side by side: they mostly wait.
+describe.skipIf(findBackendAddress() === undefined).concurrent('an outage of the API server of the hub', () => {
   it.each([
     { what: 'stalls', kind: 'stall', replicas: 1 },
     { what: 'stalls', kind: 'stall', replicas: 2 },

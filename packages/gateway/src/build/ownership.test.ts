@@ -117,6 +117,46 @@ describe('TLS of a host', () => {
     expect(hostOf(9443, 'tenant.test')?.tls?.clientValidation).toBeUndefined()
   })
 
+  it('is served by no other Gateway without the client certificates that one asks for', () => {
+    const authorities = object('ConfigMap', 'victim/clients', { data: { 'ca.crt': ca } })
+    const tls = { certificateRefs: [{ name: 'cert' }] }
+    const caCertificateRefs = [{ group: '', kind: 'ConfigMap', name: 'clients' }]
+    const victims = {
+      gatewayClassName: 'ours',
+      tls: { frontend: { perPort: [{ port: 443, tls: { validation: { caCertificateRefs } } }] } },
+      listeners: [
+        { name: 'tls', port: 443, protocol: 'HTTPS', hostname: 'site.test', tls },
+        { name: 'other', port: 80, protocol: 'HTTP', hostname: 'other.test' },
+        { name: 'plain', port: 8083, protocol: 'HTTP', hostname: 'site.test' },
+      ],
+    }
+    const listeners = [
+      { name: 'plain', port: 80, protocol: 'HTTP' },
+      { name: 'tls', port: 443, protocol: 'HTTPS', hostname: 'other.test', tls },
+      { name: 'tls-9443', port: 9443, protocol: 'HTTPS', tls },
+    ]
+    const { result } = run([
+      authorities,
+      gatewayClass,
+      object('Gateway', 'victim/gw', { spec: victims }),
+      object('Gateway', 'tenant/gw', { spec: { gatewayClassName: 'ours', listeners } }, { creationTimestamp: OLD }),
+      httpRoute('victim/site', 'victim/gw', ['site.test'], '/'),
+      httpRoute('tenant/evil', 'tenant/gw', ['site.test', 'tenant.test'], '/login'),
+    ])
+    const hostOf = (protocol: string, port: number | undefined, host: string) =>
+      result.ir.listeners
+        .find((each) => each.protocol === protocol && each.port === port)
+        ?.hosts.find((each) => each.host === host)
+    const upgrades = (port: number | undefined, host: string) =>
+      hostOf('http', port, host)?.routes.map(({ upgradesToHttps }) => upgradesToHttps)
+    expect(hostOf('https', undefined, 'site.test')?.tls?.clientValidation).toMatchObject({ isOptional: false })
+    expect([upgrades(undefined, 'site.test'), upgrades(undefined, 'tenant.test')]).toEqual([[true], [false]])
+    expect(hostOf('https', 9443, 'site.test')?.tls?.clientValidation).toMatchObject({ isOptional: false })
+    expect(hostOf('https', 9443, 'tenant.test')?.tls?.clientValidation).toBeUndefined()
+    // Its own port without them is the Gateway's own decision.
+    expect(upgrades(8083, 'site.test')).toEqual([false])
+  })
+
   it('keeps the client validation that a lower-ranking object asks for', () => {
     const listener = {
       name: 'tls',
@@ -135,6 +175,27 @@ describe('TLS of a host', () => {
       certificate: expect.stringMatching('^tenant/cert/') as string,
       clientValidation: { isOptional: false, ca: expect.stringContaining('BEGIN') as string },
     })
+  })
+
+  it('with the client validation of another object shares no connections with other hosts of its Gateway', () => {
+    const listener = {
+      name: 'tls',
+      port: 443,
+      protocol: 'HTTPS',
+      hostname: '*.test',
+      tls: { certificateRefs: [{ name: 'cert' }] },
+    }
+    const { https } = run([
+      validating(),
+      gatewayClass,
+      gateway('tenant/gw', listener),
+      httpRoute('tenant/route', 'tenant/gw', ['site.test', 'own.test'], '/login'),
+    ])
+    expect(['site.test', 'own.test', '*.test'].map((host) => https(host)?.group)).toEqual([
+      undefined,
+      'tenant/gw/tls',
+      'tenant/gw/tls',
+    ])
   })
 
   it('is not terminated for a lower-ranking object where connections are passed on unread', () => {

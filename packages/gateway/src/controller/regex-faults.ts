@@ -3,6 +3,7 @@
  * `RegexStepsExceeded`, and an Event for an Ingress, which has no conditions. Until the route is changed or gone, or the
  * process ends.
  */
+import type { Clock } from '@seamark/kube'
 import type { Build } from '../build/build.ts'
 import type { Finding } from '../draft/draft.ts'
 import { describeOrigin } from '../draft/origin.ts'
@@ -11,18 +12,37 @@ import type { Ir, Route } from '../ir/model.ts'
 import { MAX_STEPS } from '../ir/regex.ts'
 import { matchKey } from '../ir/route-order.ts'
 
-/** Most routes that are remembered. */
-const MAX_ROUTES = 1_000
+/** Most routes of a namespace that are remembered. */
+const MAX_ROUTES_OF_NAMESPACE = 100
+/** Between a new route and the report of all that are new by then: it decides about every status. */
+const REPORT_MS = 500
 
 export class RegexFaults {
+  readonly #clock: Clock
+  readonly #onNew: () => void
   readonly #routes = new Map<string, Route>()
+  readonly #countOf = new Map<string, number>()
+  #isWaiting = false
 
-  /** @returns whether the route is a new one */
-  add(route: Route): boolean {
+  /** @param onNew called after routes were added, not for each of them */
+  constructor(clock: Clock, onNew: () => void) {
+    this.#clock = clock
+    this.#onNew = onNew
+  }
+
+  add(route: Route): void {
     const id = idOf(route)
-    if (this.#routes.has(id) || this.#routes.size >= MAX_ROUTES) return false
+    const { namespace } = route.origin
+    const count = this.#countOf.get(namespace) ?? 0
+    if (this.#routes.has(id) || count >= MAX_ROUTES_OF_NAMESPACE) return
     this.#routes.set(id, route)
-    return true
+    this.#countOf.set(namespace, count + 1)
+    if (this.#isWaiting) return
+    this.#isWaiting = true
+    this.#clock.after(REPORT_MS, () => {
+      this.#isWaiting = false
+      this.#onNew()
+    })
   }
 
   /** Forgets the routes that the configuration has no more. */
@@ -34,6 +54,9 @@ export class RegexFaults {
       for (const { routes } of hosts)
         for (const route of routes) if (owners.has(route.origin.name)) kept.add(idOf(route))
     for (const id of this.#routes.keys()) if (!kept.has(id)) this.#routes.delete(id)
+    this.#countOf.clear()
+    for (const { origin } of this.#routes.values())
+      this.#countOf.set(origin.namespace, (this.#countOf.get(origin.namespace) ?? 0) + 1)
   }
 
   /** The decisions of a build with the conditions and Events of these routes. */

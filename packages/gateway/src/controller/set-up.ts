@@ -16,6 +16,7 @@ import {
   Namespace,
   Secret,
   Service,
+  systemClock,
   untilAborted,
   watching,
 } from '@seamark/kube'
@@ -94,7 +95,7 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
   let current: Build | undefined
   let rejections: readonly Rejection[] = []
   let portFaults: PortFaults = new Map()
-  const regexFaults = new RegexFaults()
+  const regexFaults = new RegexFaults(systemClock, () => publishStatuses())
   let regexExceeded = 0
   /** The decisions of the last build, with what the data plane could not do. */
   const decided = () => {
@@ -115,7 +116,7 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
           isRefused,
           onRegexExceeded(route) {
             regexExceeded++
-            if (regexFaults.add(route)) publishStatuses()
+            regexFaults.add(route)
           },
           onPortFaults(faults) {
             for (const [listener, fault] of faults)

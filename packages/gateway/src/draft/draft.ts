@@ -16,7 +16,7 @@ import type {
   VirtualHost,
 } from '../ir/model.ts'
 import { rankOf } from './origin.ts'
-import { settleTls, type TlsClaim } from './tls-claims.ts'
+import { claimantOf, settleTls, type TlsClaim } from './tls-claims.ts'
 import { sortInParts, type Parts } from './turns.ts'
 import { parseListenerId, type ListenerId } from '../ir/listen-addresses.ts'
 import { compareRoutes, compareTexts, matchKey } from '../ir/route-order.ts'
@@ -30,6 +30,8 @@ export interface Finding {
 
 interface HostDraft {
   readonly routes: Map<string, Route>
+  /** Of the routes that a listener of a Gateway serves, by the key of the route. */
+  readonly gateways: Map<string, string>
   /** In the order in which they were made. */
   readonly claims: TlsClaim[]
   /** Decided by `settle`. */
@@ -85,16 +87,17 @@ export class Draft {
     return certificate.name
   }
 
-  addRoute(listener: ListenerId, host: string, route: Route): void {
-    const { routes } = this.#host(listener, host)
+  /** @param gateway whose listener serves the route */
+  addRoute(listener: ListenerId, host: string, route: Route, gateway?: string): void {
+    const { routes, gateways } = this.#host(listener, host)
     const key = matchKey(route.match)
     const other = routes.get(key)
-    if (other === undefined) {
+    const isReplaced = other !== undefined && rankOf(other.origin) < rankOf(route.origin)
+    if (other === undefined || isReplaced) {
       routes.set(key, route)
-      return
+      if (gateway !== undefined) gateways.set(key, gateway)
     }
-    const isReplaced = rankOf(other.origin) < rankOf(route.origin)
-    if (isReplaced) routes.set(key, route)
+    if (other === undefined) return
     const [winner, loser] = isReplaced ? [route, other] : [other, route]
     this.conflicts.push({ host, winner, loser })
   }
@@ -102,17 +105,22 @@ export class Draft {
   /**
    * Asks for a termination of TLS; `settle` decides among all of the host.
    * @param group hosts that share connections
+   * @param gateway whose listener has these settings
    */
   claimTls(
     host: string,
     tls: TlsTermination,
     origin: Origin,
-    { group, listener = 'https' }: { readonly group?: string; readonly listener?: ListenerId } = {},
+    {
+      group,
+      gateway,
+      listener = 'https',
+    }: { readonly group?: string; readonly gateway?: string; readonly listener?: ListenerId } = {},
   ): void {
     const { claims } = this.#host(listener, host)
     // A Gateway claims once for each of its routes.
     if (claims.some((each) => each.tls === tls && each.group === group)) return
-    claims.push({ tls, origin, ...(group !== undefined && { group }) })
+    claims.push({ tls, origin, ...(group !== undefined && { group }), ...(gateway !== undefined && { gateway }) })
   }
 
   report(finding: Finding): void {
@@ -151,9 +159,11 @@ export class Draft {
         Object.assign(draft, settled)
         if (draft.tcp !== undefined && settled.isForwarded !== true) delete draft.tcp
         if (clients === undefined) continue
-        for (const [key, route] of draft.routes) if (clients.refused.has(rankOf(route.origin))) draft.routes.delete(key)
+        const { claimant, refused } = clients
+        for (const [key, route] of draft.routes)
+          if (refused.has(claimantOf(route.origin, draft.gateways.get(key)))) draft.routes.delete(key)
         // Over plain HTTP there is no certificate of a client; the object that asks for it may permit that itself.
-        for (const [, hosts] of plain) requireHttps(hosts.get(host)?.routes, clients.rank)
+        for (const [, hosts] of plain) requireHttps(hosts.get(host), claimant)
       }
     }
   }
@@ -212,7 +222,7 @@ export class Draft {
   #host(listener: ListenerId, host: string): HostDraft {
     const hosts = this.#listener(listener)
     let draft = hosts.get(host)
-    if (draft === undefined) hosts.set(host, (draft = { routes: new Map(), claims: [] }))
+    if (draft === undefined) hosts.set(host, (draft = { routes: new Map(), gateways: new Map(), claims: [] }))
     return draft
   }
 }
@@ -223,9 +233,11 @@ function compareListeners(a: Listener, b: Listener): number {
   return isMain(a) - isMain(b) || compareTexts(a.protocol, b.protocol) || (a.port ?? 0) - (b.port ?? 0)
 }
 
-function requireHttps(routes: Map<string, Route> | undefined, rank: number): void {
-  for (const [key, route] of routes ?? [])
-    if (rankOf(route.origin) !== rank && !route.upgradesToHttps) routes?.set(key, upgraded(route))
+function requireHttps(draft: HostDraft | undefined, claimant: string): void {
+  for (const [key, route] of draft?.routes ?? []) {
+    const isItsOwn = claimantOf(route.origin, draft?.gateways.get(key)) === claimant
+    if (!isItsOwn && !route.upgradesToHttps) draft?.routes.set(key, upgraded(route))
+  }
 }
 
 const upgradedRoutes = new WeakMap<Route, Route>()

@@ -4,6 +4,7 @@ import { matchKey } from '../ir/route-order.ts'
 import { isReservedField } from '../ir/field-names.ts'
 import type { Listener, RateLimit, Route } from '../ir/model.ts'
 import { StepsExceeded } from '../ir/regex.ts'
+import { isSameTermination } from '../ir/tls.ts'
 import {
   answer,
   guarded,
@@ -16,6 +17,7 @@ import {
 import { chooseBackend, forward, upstreamHeaders, type ForwardDeps } from './upstream/forward.ts'
 import { expandVariables, mutateHeaders, octetsOf, type HeaderMap } from './request/header-variables.ts'
 import { applyCors, type RateLimits } from './request/local-policy.ts'
+import { headerBytesOf, type RequestBudget } from './request/request-budget.ts'
 import { locationOf, rewritePath } from './request/rewrite.ts'
 import type { HostTable, ListenerTable } from './request/route-table.ts'
 import { refuse } from './request/refusal.ts'
@@ -25,6 +27,7 @@ export interface HandlerDeps extends ForwardDeps {
   /** Of the listener that took the connection. */
   readonly table: () => ListenerTable
   readonly rateLimits: RateLimits
+  readonly budget: RequestBudget
   /** The conditions of a host took more steps than a request has; the request is answered with 500. */
   readonly onRegexExceeded?: (route: Route) => void
 }
@@ -38,16 +41,25 @@ export function handleRequest(
   // A client that goes away in the middle of its request.
   request.on('error', () => undefined)
   response.on('error', () => undefined)
-  guarded(response, () => serve(deps, protocol, request, response))()
+  guarded(response, () => {
+    const bytes = headerBytesOf(request)
+    const release = deps.budget.take(request.socket.remoteAddress ?? '', bytes)
+    if (release === undefined) return answer(response, 503, OVERLOADED, { connection: 'close' })
+    response.once('close', release)
+    serve(deps, protocol, request, response, bytes)
+  })()
 }
+
+const OVERLOADED = 'too many requests in flight'
 
 function serve(
   deps: HandlerDeps,
   protocol: Listener['protocol'],
   request: ProxyRequest,
   response: ProxyResponse,
+  headerBytes: number,
 ): void {
-  const exchange = readExchange(request, response, protocol === 'https')
+  const exchange = readExchange(request, response, protocol === 'https', headerBytes)
   if (typeof exchange === 'number') return answer(response, exchange, '', { connection: 'close' })
   const found = findRoute(deps, protocol, exchange)
   if (typeof found === 'number') return answer(response, found)
@@ -91,7 +103,11 @@ export function handleUpgrade(
   head: Buffer,
 ): void {
   socket.on('error', () => socket.destroy())
-  guardedTunnel(socket, () => upgrade(deps, protocol, request, socket, head))()
+  const bytes = headerBytesOf(request)
+  const release = deps.budget.take(request.socket.remoteAddress ?? '', bytes)
+  if (release === undefined) return refuse(socket, 503)
+  socket.once('close', release)
+  guardedTunnel(socket, () => upgrade(deps, protocol, request, socket, head, bytes))()
 }
 
 function upgrade(
@@ -100,8 +116,9 @@ function upgrade(
   request: ProxyRequest,
   socket: Duplex,
   head: Buffer,
+  headerBytes: number,
 ): void {
-  const exchange = readExchange(request, undefined as never, protocol === 'https')
+  const exchange = readExchange(request, undefined as never, protocol === 'https', headerBytes)
   if (typeof exchange === 'number') return refuse(socket, exchange)
   // Its end would have to be found before the other protocol begins.
   if (exchange.framing.kind !== 'none') return refuse(socket, 400)
@@ -128,7 +145,7 @@ function upgrade(
   const { facts } = exchange
   const path = `${rewritePath(action.rewrite, route.match.path, facts.path)}${facts.search}`
   const { clusters, lookup } = deps
-  const target = { clusters, lookup, cluster: backend.cluster, method: facts.method, path, headers }
+  const target = { clusters, lookup, cluster: backend.cluster, method: facts.method, path, headers, headerBytes }
   tunnelUpgrade(target, socket, head)
 }
 
@@ -154,7 +171,8 @@ function findRoute(
 }
 
 function sharesConnections(a: HostTable, b: HostTable | undefined): boolean {
-  return a.host.group !== undefined && a.host.group === b?.host.group
+  const isOneGroup = a.host.group !== undefined && a.host.group === b?.host.group
+  return isOneGroup && isSameTermination(a.host.tls, b.host.tls)
 }
 
 function findExceeded({ rateLimits }: HandlerDeps, { host }: HostTable, route: Route) {

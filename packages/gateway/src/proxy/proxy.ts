@@ -36,6 +36,7 @@ import { guardedLookup } from './upstream/guarded-lookup.ts'
 import { HealthChecks } from './upstream/health.ts'
 import { ReplayBudget, type ReplayLimits } from './upstream/replay-budget.ts'
 import type { ProxyResponse } from './request/exchange.ts'
+import { RequestBudget, type RequestLimits } from './request/request-budget.ts'
 import { RateLimits } from './request/local-policy.ts'
 import { createPlainFront } from './listen/plain-front.ts'
 import { createRouteTable, ListenerTable } from './request/route-table.ts'
@@ -55,6 +56,8 @@ export interface ProxyOptions extends ListenAddresses {
   readonly limits?: Partial<ConnectionLimits>
   /** Of bodies that are kept for retries and mirrors. @default 64 MiB, 4 MiB of a connection */
   readonly replayLimits?: ReplayLimits
+  /** Of requests in flight. @default 10 000 with 64 MiB of header fields, half of it of an address */
+  readonly requestLimits?: RequestLimits
   /** Called when the listeners that cannot be bound change; the main ones are not among them, `listen` rejects. */
   readonly onPortFaults?: (faults: PortFaults) => void
   /** Called for each request that is answered with 500 because of the cost of its conditions, with the route that took most steps. */
@@ -96,6 +99,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     upstreams,
     lookup,
     replays: new ReplayBudget(options.replayLimits),
+    budget: new RequestBudget(options.requestLimits),
     clock,
     random,
     rateLimits,

@@ -12,7 +12,7 @@ import { messageOf } from '../errors.ts'
 import type { Informers } from './informer.ts'
 import { createInformers } from './informers.ts'
 import type { MassLimits } from '../mass-limits.ts'
-import { kindName } from '../object/object.ts'
+import { type Kind, kindName } from '../object/object.ts'
 import { createRest, NO_RESPONSE, type WriteGuard } from '../client/rest.ts'
 import { Outage } from '../client/outage.ts'
 import type { Transport, TransportStats } from '../transport/transport.ts'
@@ -62,6 +62,9 @@ export interface ConnectOptions {
   transport?: Transport
 }
 
+/** Requests of a start are answered within it. */
+const ABSENT_NOTE_MS = 1_000
+
 export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cluster {
   const { name = config.name, clock = systemClock, fieldManager = 'seamark' } = options
   const observers = options.observer === undefined ? [] : [options.observer]
@@ -89,6 +92,17 @@ export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cl
       ...(options.transport !== undefined && { transport: options.transport }),
     },
   )
+  const absent = new Set<string>()
+  let cancelNote: (() => void) | undefined
+  /** Many kinds are optional, and all are read at the start: they are one line. */
+  function noteAbsent(kind: Kind): void {
+    absent.add(kind.group === '' ? kind.plural : `${kind.plural}.${kind.group}`)
+    cancelNote ??= clock.after(ABSENT_NOTE_MS, () => {
+      own.info({ kinds: [...absent].sort() }, 'kinds are not installed; each is watched once its CRD is')
+      absent.clear()
+      cancelNote = undefined
+    })
+  }
   const informers = createInformers(rest, {
     clock,
     budget: turnBudgetOf(clock),
@@ -100,6 +114,7 @@ export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cl
     ...(options.freeze !== undefined && { freeze: options.freeze }),
     onFailure(kind, failure, error) {
       observer.restart?.({ kind: kindName(kind), reason: failure })
+      if (failure === 'absent') return noteAbsent(kind)
       own.warn({ kind: kindName(kind), failure, error: messageOf(error) }, 'watch restarts')
     },
     onUserError: (what, error) => own.error({ what, error: messageOf(error) }, 'handler failed'),
@@ -110,7 +125,10 @@ export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cl
     client,
     informers,
     log,
-    close: async () => rest.close(),
+    close: async () => {
+      cancelNote?.()
+      await rest.close()
+    },
     guardWrites: rest.guardWrites,
     observe: (added) => void observers.push(added),
     reconfigure(next) {

@@ -88,7 +88,10 @@ describe('the user kubeconfig', () => {
     await writeFile(path, kubeconfig({}, { token: 'home' }))
     expect((await loadConfig({ env: { HOME: folder } })).name).toBe('main')
     expect((await loadConfig({ path, env: {} })).name).toBe('main')
-    await expect(loadConfig({ path, context: 'nope', env: {} })).rejects.toMatchObject({ code: 'NO_CONTEXT' })
+    await expect(loadConfig({ path, context: 'nope', env: {} })).rejects.toMatchObject({
+      code: 'NO_CONTEXT',
+      message: 'kubeconfig has no context "nope"; it has "main"',
+    })
     await expect(loadConfig({ path: join(folder, 'absent'), env: {} })).rejects.toMatchObject({ code: 'NOT_FOUND' })
     await expect(loadConfig({ env: { HOME: join(folder, 'nobody') } })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })

@@ -158,6 +158,9 @@ export function pemField(fields: Fields, key: string, where: string): string | u
   return decoded
 }
 
+/** Contexts that a message names. */
+const MAX_NAMED = 10
+
 /** The entry referenced by a context, and its quoted name for messages. */
 export function selectContext(
   config: Kubeconfig,
@@ -169,10 +172,10 @@ export function selectContext(
   }
   const context = config.contexts.get(name)
   if (context === undefined) {
-    throw new ConfigError(
-      'NO_CONTEXT',
-      `kubeconfig has no context ${quote(name)}; it has ${config.contexts.size} others`,
-    )
+    const others = [...config.contexts.keys()]
+    const more = others.length > MAX_NAMED ? ` and ${others.length - MAX_NAMED} more` : ''
+    const named = others.length === 0 ? 'none' : `${others.slice(0, MAX_NAMED).map(quote).join(', ')}${more}`
+    throw new ConfigError('NO_CONTEXT', `kubeconfig has no context ${quote(name)}; it has ${named}`)
   }
   const where = `context ${quote(name)}`
   const clusterName = textField(context, 'cluster', where)

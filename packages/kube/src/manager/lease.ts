@@ -39,6 +39,8 @@ export interface LeaseOptions {
    * taken over up to the longest after its duration. @default `retryPeriodMs`
    */
   candidatePeriodMs?: number
+  /** Written with each renewal: what readers of the Lease want to know of its holder. @default none */
+  annotations?: () => Readonly<Record<string, string>>
 }
 
 export interface Election {
@@ -132,7 +134,8 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
     if (!isCurrent) {
       const found = await client.find(Lease, key, { signal, lane: 'lease' })
       if (found === undefined) {
-        const metadata = { name: options.lease, namespace: options.namespace }
+        const annotations = options.annotations?.()
+        const metadata = { name: options.lease, namespace: options.namespace, ...(annotations && { annotations }) }
         observe(await client.create(Lease, { metadata, spec: claim(undefined) }, { signal, lane: 'lease' }))
         renewed(startedAt)
         return true
@@ -144,7 +147,7 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
       return false
     }
     isCurrent = false
-    observe(await client.update(Lease, { ...seen.lease, spec: claim(seen.lease.spec) }, { signal, lane: 'lease' }))
+    observe(await client.update(Lease, renewal(seen.lease), { signal, lane: 'lease' }))
     renewed(startedAt)
     return true
   }
@@ -164,6 +167,12 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
       renewTime: now,
       leaseTransitions: (before?.leaseTransitions ?? 0) + (isRenewal || before === undefined ? 0 : 1),
     }
+  }
+
+  function renewal({ metadata, ...lease }: Lease): Lease {
+    const annotations = { ...metadata.annotations, ...options.annotations?.() }
+    const isAnnotated = Object.keys(annotations).length > 0
+    return { ...lease, metadata: { ...metadata, ...(isAnnotated && { annotations }) }, spec: claim(lease.spec) }
   }
 
   async function look(signal: AbortSignal): Promise<boolean> {

@@ -2,6 +2,7 @@
 import { createLogger, type Logger, type Manager, manager, messageOf, Secret, systemClock } from '@seamark/kube'
 import { processGrants } from '@seamark/dialects'
 import type { Immutable } from '@seamark/kube/object'
+import { serverText } from '@seamark/dns'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { loadBalancerCrds } from '../api/crds/dns-load-balancer-crds.ts'
 import { limitHeapGrowth } from '../process/heap-growth.ts'
@@ -15,11 +16,12 @@ import { createKillSwitch } from '../process/kill-switch.ts'
 import { isPauseEvent } from '../process/reports/pause-event.ts'
 import { type DnsService, openDnsService } from '../serve/dns-service.ts'
 import { findZoneFolder } from '../serve/data-dir.ts'
+import { DNS_SERVERS_ANNOTATION } from '../process/manager-lease.ts'
 import { gateWrites, WriteRefused } from '../process/write-gate.ts'
 import { massLimits } from '../safety/config.ts'
-import { setUpCapabilities } from './capabilities.ts'
+import { endpointScope, setUpCapabilities } from './capabilities.ts'
 import { ownZonesRecords } from './own-zones.ts'
-import type { AppOptions, RecordsOptions } from './options.ts'
+import type { AppOptions, OpenPage, RecordsOptions } from './options.ts'
 
 /** A stop has to complete within 5 s, also when a part hangs. */
 const GRACE_MS = 4_500
@@ -34,6 +36,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   const admission = mode === 'enforce' ? options.admission : undefined
   const crds = options.balance === undefined ? [] : loadBalancerCrds().map(({ metadata }) => metadata.name ?? '')
   const serving = admission ?? (await storedConversion(options, log, signal))
+  let answering: DnsService | undefined
   const mgr: Manager = await manager({
     cluster: options.cluster,
     fieldManager: FIELD_MANAGER,
@@ -41,7 +44,9 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     clock,
     grace: GRACE_MS,
     ...(options.safety !== undefined && { removalLimits: massLimits(options.safety) }),
-    ...(options.leader !== undefined && { leader: options.leader }),
+    ...(options.leader !== undefined && {
+      leader: { ...options.leader, annotations: () => leaseAnnotations(answering) },
+    }),
     ...(options.metrics !== undefined && { metrics: options.metrics }),
     ...(options.sharedMetrics !== undefined && { sharedMetrics: options.sharedMetrics }),
     ...(options.probes !== undefined && { probes: options.probes }),
@@ -79,8 +84,22 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
           log,
           clock,
         })
+  answering = dns
+  const heldListeners = new Set<() => void>()
+  let page: OpenPage | undefined
   try {
-    const parts = { dns, log, clock, killSwitch, checkWrite, serving }
+    page = await options.page?.({
+      manager: mgr,
+      options: () => withRecords(current, dns),
+      dns,
+      killSwitch,
+      endpointScope: endpointScope(withRecords(current, dns), namespace),
+      onHeldChange: (listener) => void heldListeners.add(listener),
+    })
+    const onHeld = (): void => {
+      for (const listener of heldListeners) listener()
+    }
+    const parts = { dns, page, onHeld, log, clock, killSwitch, checkWrite, serving }
     setUpCapabilities(mgr, () => withRecords(current, dns), parts)
     const { changes } = options
     changes?.onChange((next, settings) => {
@@ -91,8 +110,15 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     })
     await mgr.run(signal)
   } finally {
+    await page?.close()
     await dns?.close()
   }
+}
+
+/** Where `seamark tree` and `seamark explain` ask what clients get. */
+function leaseAnnotations(dns: DnsService | undefined): Record<string, string> {
+  if (dns === undefined) return {}
+  return { [DNS_SERVERS_ANNOTATION]: dns.addresses.map((address) => serverText(address)).join(',') }
 }
 
 /** What every capability gets is the table of the process. */

@@ -18,17 +18,22 @@ import { setUpRecords } from '../records/sync/set-up.ts'
 import { type DnsService, EMBEDDED_PROVIDER } from '../serve/dns-service.ts'
 import { findServersBy, type OwnServers } from '../authority/name-servers.ts'
 import { ownServers } from '../serve/own-servers.ts'
+import { isObserved } from '../publish/report/report.ts'
+import { observedStore } from '../safety/held-store.ts'
 import { HeldRecords } from '../safety/held-records.ts'
 import { setUpSafety } from './safety.ts'
 import { type Switches, switchesUntil } from '../process/switches.ts'
 import { setUpWildcard } from '../wildcard/controller.ts'
 import { gateWrites } from '../process/write-gate.ts'
 import { addCrdInstaller } from './crd-installer.ts'
-import type { AppOptions } from './options.ts'
+import type { AppOptions, OpenPage } from './options.ts'
 import { setUpProcess, setUpServing } from './process.ts'
 
 interface Parts {
   readonly dns: DnsService | undefined
+  readonly page: OpenPage | undefined
+  /** Call when what guards hold was stored. */
+  readonly onHeld: () => void
   readonly log: Logger
   readonly clock: Clock
   readonly killSwitch: KillSwitchControl
@@ -43,7 +48,7 @@ interface Parts {
  * effect: each control is declared from them.
  */
 export function setUpCapabilities(mgr: Manager, current: () => AppOptions, parts: Parts): void {
-  const { dns } = parts
+  const { dns, page } = parts
   const options = current()
   const switches = setUpServing(mgr, options, parts)
   const members = new Members(mgr, current, parts)
@@ -51,7 +56,11 @@ export function setUpCapabilities(mgr: Manager, current: () => AppOptions, parts
   if (options.onReady !== undefined) {
     const { onReady } = options
     mgr.add('ready', async ({ signal: running }) => {
-      onReady({ ...mgr.addresses, ...(dns !== undefined && { dns: dns.addresses.map(serverText) }) })
+      onReady({
+        ...mgr.addresses,
+        ...(dns !== undefined && { dns: dns.addresses.map(serverText) }),
+        ...(page?.url !== undefined && { page: page.url }),
+      })
       await untilAborted(running)
     })
   }
@@ -107,7 +116,7 @@ class Members {
 function setUpControl(
   mgr: Manager,
   options: AppOptions,
-  { dns, clock, killSwitch, serving, members, leadership, ended, switches: always }: ControlParts,
+  { dns, clock, killSwitch, serving, members, leadership, ended, onHeld, switches: always }: ControlParts,
 ): void {
   const { publish, wildcard, fleet, records, namespace, mode, grants = [] } = options
   const { registry } = mgr.metrics
@@ -115,17 +124,25 @@ function setUpControl(
   const switches = switchesUntil(always, ended)
   const { peers, common } = setUpProcess(mgr, options, { dns, clock, killSwitch, switches, leadership })
   const stores: RecordsStores | undefined =
-    records === undefined ? undefined : openRecordsStores(mgr.client, namespace, records.config.stateFolder)
+    records === undefined
+      ? undefined
+      : observedStores(openRecordsStores(mgr.client, namespace, records.config.stateFolder), onHeld)
   const { approvals, heldObjects, massLimits } = setUpSafety(mgr, options, {
     ...common,
     switches,
     records: stores?.store,
+    onHeld,
   })
   const guarded = { ...common, heldObjects, massLimits }
   const findNameFault = nameRule(grants)
   const heldRecords =
     records?.config.dnsEndpoints.enabled === true
-      ? new HeldRecords(records.leavesOtherZones === true ? ['NoMatchingZone'] : [])
+      ? new HeldRecords(
+          (object, reason) =>
+            reason === 'NoMatchingZone' &&
+            records.leavesOtherZones === true &&
+            (fleet?.answeredElsewhere === true || isObserved(object)),
+        )
       : undefined
   mgr.cache(DNSEndpoint, { projection: trimEndpoint, keepManagedFieldsOf: FIELD_MANAGER })
   const reporting = (capability: string): Manager => reportingAs(mgr, options.eventSource ?? `seamark-${capability}`)
@@ -213,6 +230,10 @@ function setUpControl(
   reportDeniedWatches(mgr, namespace)
 }
 
+function observedStores(stores: RecordsStores, onChange: () => void): RecordsStores {
+  return { ...stores, store: observedStore(stores.store, onChange) }
+}
+
 /** A new zone is served when its first plan is written: not while the manager observes or is paused. */
 function servingCompleteZones(metrics: RecordsMetrics, dns: DnsService | undefined): RecordsMetrics {
   if (dns === undefined) return metrics
@@ -225,7 +246,7 @@ function servingCompleteZones(metrics: RecordsMetrics, dns: DnsService | undefin
 }
 
 /** One watch of DNSEndpoints for all capabilities, with the widest scope that one of them needs. */
-function endpointScope({ publish, balance, records }: AppOptions, namespace: string): { namespace?: string } {
+export function endpointScope({ publish, balance, records }: AppOptions, namespace: string): { namespace?: string } {
   const dnsEndpoints = records?.config.dnsEndpoints
   const isWide =
     publish !== undefined || balance !== undefined || (dnsEndpoints?.enabled === true && dnsEndpoints.namespace === '')

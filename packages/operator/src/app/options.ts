@@ -10,7 +10,9 @@ import type { AdmissionConfig } from '../process/admission-config.ts'
 import type { Grants } from '@seamark/dialects'
 import type { NoticeQueue } from '../process/reports/notices.ts'
 import type { SafetyConfig } from '../safety/config.ts'
+import type { KillSwitchControl } from '../process/kill-switch.ts'
 import type { DnsConfig } from '../serve/config.ts'
+import type { DnsService } from '../serve/dns-service.ts'
 import type { WildcardOptions } from '../wildcard/options.ts'
 
 export interface RecordsOptions {
@@ -28,6 +30,26 @@ export interface RecordsOptions {
 interface DnsOptions {
   readonly config: DnsConfig
   readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/** What the page shows is read from these; it writes nothing. */
+export interface PageSource {
+  readonly manager: Manager
+  /** The options in effect. */
+  readonly options: () => AppOptions
+  /** Undefined: no DNS server in this process. */
+  readonly dns: DnsService | undefined
+  readonly killSwitch: KillSwitchControl
+  /** Where DNSEndpoints are watched. */
+  readonly endpointScope: { readonly namespace?: string }
+  /** Calls the listener after this process stored what guards hold. */
+  readonly onHeldChange: (listener: () => void) => void
+}
+
+export interface OpenPage {
+  /** `http://127.0.0.1:8182/`; undefined: it does not listen. */
+  readonly url: string | undefined
+  close(): Promise<void>
 }
 
 /** Changes of options while the process runs, from the configuration file. */
@@ -92,11 +114,15 @@ export interface AppOptions {
   readonly ownsConfigurationObject?: boolean
   /** @default none */
   readonly changes?: OptionChanges
+  /** Opens the page before anything is read, and closes it last. @default none */
+  readonly page?: (source: PageSource) => Promise<OpenPage>
   /** Called when the servers listen. */
   readonly onReady?: (addresses: {
     readonly metrics?: string
     readonly probes?: string
     readonly webhooks?: string
     readonly dns?: readonly string[]
+    /** URL. */
+    readonly page?: string
   }) => void
 }

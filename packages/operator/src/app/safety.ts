@@ -5,7 +5,7 @@ import type { Switches } from '../process/switches.ts'
 import { Approvals, approvalNotice } from '../safety/annotated-approvals.ts'
 import { massLimits } from '../safety/config.ts'
 import { HeldObjects } from '../safety/held-objects.ts'
-import { joinStores } from '../safety/held-store.ts'
+import { joinStores, observedStore } from '../safety/held-store.ts'
 import { DEFAULT_MASS_LIMITS } from '../safety/mass-limits.ts'
 import { isObjectScope, openObjectStore } from '../safety/object-store.ts'
 import type { GuardStore } from '../records/state/guard-state.ts'
@@ -18,14 +18,16 @@ interface SafetyDeps {
   readonly isWriting: () => boolean
   /** Undefined: no records are written. */
   readonly records: GuardStore | undefined
+  /** Call when what guards hold was stored. */
+  readonly onHeld: () => void
 }
 
 export function setUpSafety(
   mgr: Manager,
   { namespace, safety }: AppOptions,
-  { switches, clock, notify, isWriting, records }: SafetyDeps,
+  { switches, clock, notify, isWriting, records, onHeld }: SafetyDeps,
 ) {
-  const objects = openObjectStore(mgr.client, namespace)
+  const objects = observedStore(openObjectStore(mgr.client, namespace), onHeld)
   const approvals = new Approvals({
     store: joinStores(records, objects, isObjectScope),
     switches,

@@ -16,6 +16,8 @@ export interface AuthoritativeClient {
 interface Question {
   readonly name: string
   readonly types: readonly string[]
+  /** @default 2000 */
+  readonly deadlineMs?: number
 }
 
 /** A set with an answer policy is read whole by its policy: a query for its addresses returns a part of it. */
@@ -25,7 +27,7 @@ const DEADLINE_MS = 2_000
 /** `why`: no address of the server gave an answer with authority. */
 export async function askServer(
   client: AuthoritativeClient,
-  { name, types }: Question,
+  { name, types, deadlineMs = DEADLINE_MS }: Question,
   { name: server, addresses }: NameServer,
   signal: AbortSignal,
 ): Promise<{ readonly answers: Answers } | { readonly why: string }> {
@@ -33,7 +35,7 @@ export async function askServer(
   for (const address of addresses) {
     try {
       const replies = await Promise.all(
-        types.map(async (type) => client.query({ server: address, name, type, deadlineMs: DEADLINE_MS, signal })),
+        types.map(async (type) => client.query({ server: address, name, type, deadlineMs, signal })),
       )
       const other = replies.find(({ message }) => !isAuthoritative(message))
       if (other === undefined) return { answers: replies.flatMap(({ message }) => [...message.answers]) }

@@ -1,6 +1,8 @@
 /** The `balance` section of the manager's configuration: the only declaration of its settings and their defaults. */
 import { LIVE } from '../live-setting.ts'
 import { z } from 'zod'
+import { duration } from '../duration.ts'
+import { MAX_CHANGES_PER_MINUTE } from './decide/finding.ts'
 import type { BalanceDefaults } from './load-balancer.ts'
 
 const ENDPOINT_SOURCES = ['Service', 'Ingress', 'Gateway'] as const
@@ -27,6 +29,19 @@ export const BalanceConfig = z.strictObject({
     .default('ServeLast')
     .describe('what is published while no endpoint is healthy, where the load balancer says nothing')
     .meta(LIVE),
+  ejection: duration
+    .default('30s')
+    .describe(
+      'least time an endpoint that failed its health check stays out; twice as long the next time, and so on, up to ten times',
+    ),
+  maxChangesPerMinute: z
+    .number()
+    .int()
+    .min(1)
+    .max(1000)
+    .default(MAX_CHANGES_PER_MINUTE)
+    .describe('how often the records of one name may change within a minute; the next change waits')
+    .meta(LIVE),
   trustedNamespaces: z
     .array(z.string())
     .default([])
@@ -43,6 +58,6 @@ export const BalanceConfig = z.strictObject({
 export type BalanceConfig = z.output<typeof BalanceConfig>
 
 /** A redirect leads where the tenant's server says, so that none is followed. */
-export function balanceDefaults({ ttl, onAllUnhealthy }: BalanceConfig): BalanceDefaults {
-  return { ttlSeconds: ttl, onAllUnhealthy, maxRedirects: 0 }
+export function balanceDefaults({ ttl, onAllUnhealthy, maxChangesPerMinute }: BalanceConfig): BalanceDefaults {
+  return { ttlSeconds: ttl, onAllUnhealthy, maxChangesPerMinute, maxRedirects: 0 }
 }

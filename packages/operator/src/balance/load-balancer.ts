@@ -35,6 +35,8 @@ export interface BalanceDefaults {
   readonly intervalMs?: number
   /** Most redirects that a health check follows, whatever the load balancer says. @default no limit of its own */
   readonly maxRedirects?: number
+  /** Changes of the records of one name; the next one waits (INV-19). @default 6 */
+  readonly maxChangesPerMinute?: number
 }
 
 /** TTL of INV-18. */

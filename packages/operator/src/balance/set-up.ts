@@ -4,7 +4,7 @@
  *
  * The controllers wait for their kinds, so the order in which CRDs are installed and controllers start does not matter.
  */
-import { type Clock, type GuardOptions, type Manager, untilAborted } from '@seamark/kube'
+import { type Clock, type GuardOptions, type Manager, parseDurationMs, untilAborted } from '@seamark/kube'
 import type { NameRule } from '@seamark/dialects'
 import { createDnsClient, type DnsClient } from '@seamark/dns'
 import type { AuthoritativeClient } from '../authority/answers.ts'
@@ -83,6 +83,7 @@ export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
         guard,
         onChange,
         resolver: config.resolver,
+        ejectionMs: parseDurationMs(config.ejection) ?? 0,
         ...(startThread !== undefined && { startThread }),
       }),
     lookup: (onChange) => (lookup = createNameLookup({ clock, resolve, onChange })),

@@ -1,6 +1,6 @@
 /** The load balancer that publishes a host, with the health of its endpoints as the manager reported it in their status. */
 import { type Cluster, Forbidden, NotFound } from '@seamark/kube'
-import { keyOf, type Kind, type Obj } from '@seamark/kube/object'
+import { type Immutable, keyOf, type Kind, type Obj } from '@seamark/kube/object'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
@@ -24,14 +24,24 @@ export async function findBalanceFact(
   const balancer = balancers.find((object) => keyOf(object) === holder)
   if (balancer === undefined) return undefined
   const { namespace = '', name: objectName = '' } = balancer.metadata
-  const read = readLoadBalancer(balancer, BALANCE_DEFAULTS)
   const endpoints = await listServed(DNSLoadBalancerEndpoint, cluster, signal)
-  const own = endpoints
-    .filter(({ metadata, spec }) => metadata.namespace === namespace && spec.loadbalancer === objectName)
-    .sort((a, b) => compareText(keyOf(a), keyOf(b)))
+  const own = endpoints.filter(
+    ({ metadata, spec }) => metadata.namespace === namespace && spec.loadbalancer === objectName,
+  )
+  return balanceFactOf(balancer, own, await findServed(DNSEndpoint, recordsObjectName(balancer), cluster, signal))
+}
+
+/** @param endpoints those of the load balancer. @param published the DNSEndpoint with its records, where the cluster has it. Pure. */
+export function balanceFactOf(
+  balancer: Immutable<DNSLoadBalancer>,
+  endpoints: readonly Immutable<DNSLoadBalancerEndpoint>[],
+  published: Immutable<DNSEndpoint> | undefined,
+): BalanceFact {
+  const own = endpoints.toSorted((a, b) => compareText(keyOf(a), keyOf(b)))
+  const read = readLoadBalancer(balancer, BALANCE_DEFAULTS)
   const ready = balancer.status?.conditions?.find(({ type }) => type === 'Ready')
   const changedAt = lastChange(own)
-  const published = await findServed(DNSEndpoint, recordsObjectName(balancer), cluster, signal)
+  const name = 'settings' in read ? read.settings.recordName : undefined
   const records = published?.spec.endpoints.find(({ dnsName }) => canonicalName(dnsName) === name)
   return {
     name: keyOf(balancer),
@@ -51,18 +61,18 @@ export async function findBalanceFact(
 }
 
 /** When an endpoint last entered or left the records: times of the API have one form, and compare as texts. */
-function lastChange(endpoints: readonly DNSLoadBalancerEndpoint[]): string | undefined {
+function lastChange(endpoints: readonly Immutable<DNSLoadBalancerEndpoint>[]): string | undefined {
   return endpoints
     .flatMap(({ status }) => conditionOf(status, ACTIVE_CONDITION)?.lastTransitionTime ?? [])
     .sort(compareText)
     .at(-1)
 }
 
-function conditionOf(status: DNSLoadBalancerEndpoint['status'], wanted: string) {
+function conditionOf(status: Immutable<DNSLoadBalancerEndpoint>['status'], wanted: string) {
   return status?.conditions?.find(({ type }) => type === wanted)
 }
 
-function factOf(endpoint: DNSLoadBalancerEndpoint): BalanceFact['endpoints'][number] {
+function factOf(endpoint: Immutable<DNSLoadBalancerEndpoint>): BalanceFact['endpoints'][number] {
   const { status, spec, metadata } = endpoint
   const condition = conditionOf(status, HEALTHY_CONDITION)
   const active = conditionOf(status, ACTIVE_CONDITION)
@@ -70,7 +80,7 @@ function factOf(endpoint: DNSLoadBalancerEndpoint): BalanceFact['endpoints'][num
   return {
     name: metadata.name ?? '',
     host: spec.cname ?? spec.ipaddress ?? '',
-    health: isKnown ? (status.healthy === true ? 'healthy' : 'unhealthy') : 'unknown',
+    health: isKnown ? (status.healthy ? 'healthy' : 'unhealthy') : 'unknown',
     detail: status?.message ?? condition?.message ?? '',
     isActive: status?.active === true,
     ...(condition !== undefined && { since: condition.lastTransitionTime }),

@@ -10,8 +10,14 @@ const healthy: ExplainFacts = {
   certificate: { name: 'ns/web', findings: [], isPresent: true, isReady: true, message: '' },
   endpoint: { name: 'ns/web', targets: ['192.0.2.1'], generation: 1, observedGeneration: undefined },
   plan: { zone: 'example', pending: [], refused: [], records: ['192.0.2.1'] },
-  answer: { server: '127.0.0.1:53', targets: ['192.0.2.1'] },
+  answers: [{ server: '127.0.0.1:53', targets: ['192.0.2.1'] }],
 }
+
+const running = (state: 'held' | 'expired' | 'unknown') => ({
+  isPaused: false,
+  mode: 'enforce' as const,
+  lease: { key: 'seamark/leader', state, renewedAt: '2029-01-01T00:00:00Z' },
+})
 
 function firstBroken(changes: Partial<ExplainFacts>): string | undefined {
   const hop = explain({ ...healthy, ...changes }).firstBroken
@@ -62,19 +68,19 @@ describe('explain', () => {
     expect(firstBroken({ ...off, sources: [] })).toBe('source SourceNotFound')
     expect(firstBroken({ ...off, sources: [], route: served })).toBeUndefined()
     expect(firstBroken({ isPublishOn: false })).toBeUndefined()
-    expect(firstBroken({ isPublishOn: false, plan: undefined, answer: { server: 'x', targets: [] } })).toBe(
+    expect(firstBroken({ isPublishOn: false, plan: undefined, answers: [{ server: 'x', targets: [] }] })).toBe(
       'answer AnswerDiffers',
     )
   })
 
   it('of a host of the fleet, an answer is judged by what its load balancer publishes, not by what a source requests', () => {
     const fleet = [{ name: 'claim', state: 'ok', text: 'owned' }] as const
-    const answer = (...targets: string[]) => ({ server: 's', targets })
+    const answer = (...targets: string[]) => [{ server: 's', targets }]
     const given = { fleet, targets: [], endpoint: undefined, plan: undefined, published: ['192.0.2.1'] }
-    expect(firstBroken({ ...given, answer: answer('192.0.2.1') })).toBeUndefined()
-    expect(firstBroken({ ...given, answer: answer('192.0.2.1', '192.0.2.2') })).toBe('answer AnswerDiffers')
-    expect(firstBroken({ ...given, targets: ['192.0.2.2'], answer: answer('192.0.2.2') })).toBe('answer AnswerDiffers')
-    expect(firstBroken({ ...given, isPublishOn: false, published: [], answer: answer('192.0.2.1') })).toBe(
+    expect(firstBroken({ ...given, answers: answer('192.0.2.1') })).toBeUndefined()
+    expect(firstBroken({ ...given, answers: answer('192.0.2.1', '192.0.2.2') })).toBe('answer AnswerDiffers')
+    expect(firstBroken({ ...given, targets: ['192.0.2.2'], answers: answer('192.0.2.2') })).toBe('answer AnswerDiffers')
+    expect(firstBroken({ ...given, isPublishOn: false, published: [], answers: answer('192.0.2.1') })).toBe(
       'answer AnswerDiffers',
     )
   })
@@ -127,7 +133,7 @@ describe('explain', () => {
     [
       'ExternalDNS that has not observed the generation',
       { plan: undefined, endpoint: { name: 'e', targets: ['192.0.2.1'], generation: 2, observedGeneration: 1 } },
-      'plan NotYetPropagated',
+      'plan ChangePending',
     ],
     [
       'a refused plan',
@@ -194,7 +200,7 @@ describe('explain', () => {
       },
       'plan Quarantined',
     ],
-    ['another answer', { answer: { server: 's', targets: [] } }, 'answer AnswerDiffers'],
+    ['another answer', { answers: [{ server: 's', targets: [] }] }, 'answer AnswerDiffers'],
   ])('%s', (_, changes, expected) => {
     expect(firstBroken(changes)).toBe(expected)
   })
@@ -209,16 +215,16 @@ describe('explain', () => {
       certificate: { name: 'ns/web', findings: [], isPresent: true, isReady: false, message: 'waiting for DNS-01' },
       plan: { zone: 'example', pending: [], refused, records: ['198.51.100.9'] },
     }
-    expect(said({ ...waitingForDns, answer: { server: 's', targets: ['198.51.100.9'] } })).toBe(
+    expect(said({ ...waitingForDns, answers: [{ server: 's', targets: ['198.51.100.9'] }] })).toBe(
       'a.example is broken at plan: the record has the ownership marker of another owner (broken)',
     )
     // Another owner answers the same.
     expect(said(waitingForDns)).toBe(
       'a.example is degraded at plan: the record has the ownership marker of another owner (degraded)',
     )
-    // Without a server that is asked, the records of the zone are what clients get.
-    const paused = { endpoint: undefined, manager: { isPaused: true, mode: 'enforce' as const }, answer: undefined }
-    expect(said(paused)).toBe('a.example is degraded at endpoint: writing is paused (degraded)')
+    // Without an answer the records of the zone show what clients do not get, and not that they get them.
+    const paused = { endpoint: undefined, manager: { isPaused: true, mode: 'enforce' as const }, answers: undefined }
+    expect(said(paused)).toBe('a.example is broken at endpoint: writing is paused (broken)')
     expect(said({ ...paused, plan: { zone: 'example', pending: [], refused: [], records: [] } })).toBe(
       'a.example is broken at endpoint: writing is paused (broken)',
     )
@@ -231,7 +237,7 @@ describe('explain', () => {
       targets: [],
       certificate: undefined,
       endpoint: undefined,
-      answer: { server: 's', targets: [] },
+      answers: [{ server: 's', targets: [] }],
     }
     const textOf = (changes: Partial<ExplainFacts>) => explain({ ...healthy, ...nobody, ...changes }).hops[0]?.text
 
@@ -256,16 +262,16 @@ describe('explain', () => {
       expect(firstBroken({ ...nobody, plan })).toBeUndefined()
       expect(textOf({ plan })).toContain('its records were removed at 2026-11-16T08:56:28Z by plan 1800000000000')
       // It is answered all the same.
-      const answer = { server: 's', targets: ['192.0.2.1'] }
-      expect(firstBroken({ ...nobody, plan, answer })).toBe('answer AnswerDiffers')
+      const answers = [{ server: 's', targets: ['192.0.2.1'] }]
+      expect(firstBroken({ ...nobody, plan, answers })).toBe('answer AnswerDiffers')
     })
   })
 
   it('a change that the manager reports as not done is no change that is on its way', () => {
     const plan = { zone: 'z', pending: ['create A 192.0.2.1'], refused: [], records: [] }
     const reported = [warning('CredentialsInvalid', 'a.example. A: BADTIME')]
-    expect(firstBroken({ plan: { ...plan, reported }, answer: undefined })).toBe('plan CredentialsInvalid')
-    expect(firstBroken({ plan, answer: undefined })).toBe('provider NotYetPropagated')
+    expect(firstBroken({ plan: { ...plan, reported }, answers: undefined })).toBe('plan CredentialsInvalid')
+    expect(firstBroken({ plan, answers: undefined })).toBe('plan ChangePending')
     expect(firstBroken({ plan: { ...plan, pending: [], records: ['192.0.2.1'], reported } })).toBeUndefined()
   })
 
@@ -275,8 +281,9 @@ describe('explain', () => {
     const given = {
       fleet,
       published: ['192.0.2.1'],
-      answer: undefined,
+      answers: undefined,
       storedAnswer: { state: 'right' as const, hop },
+      manager: running('held'),
     }
     const stateOf = (...records: string[]) => {
       const plan = { zone: 'example', pending: [], refused: [], records }
@@ -290,7 +297,8 @@ describe('explain', () => {
     const hop = { name: 'answer', state: 'ok', text: 'DNS answers the hosts' } as const
     const refused = [{ reason: 'NoMatchingZone' as const, message: 'no zone' }]
     const plan = { zone: '', pending: [], refused, records: [] }
-    const given = { ...healthy, sources: [], targets: [], fleet, published: ['192.0.2.1'], answer: undefined, plan }
+    const facts = { sources: [], targets: [], fleet, published: ['192.0.2.1'], answers: undefined, plan }
+    const given = { ...healthy, ...facts, manager: running('held') }
     const stateOf = (storedAnswer: ExplainFacts['storedAnswer']) => {
       const { verdict } = explain({ ...given, ...(storedAnswer !== undefined && { storedAnswer }) })
       return `${verdict.state} ${verdict.reason}`
@@ -312,7 +320,7 @@ describe('explain', () => {
     const published = ['192.0.2.1', '192.0.2.2']
     const given = { published, isAnswerPartial: true, plan: undefined, endpoint: undefined, targets: [] }
     const fleet = [{ name: 'claim', state: 'ok', text: 'owned' }] as const
-    const answered = (...targets: string[]) => firstBroken({ ...given, fleet, answer: { server: 's', targets } })
+    const answered = (...targets: string[]) => firstBroken({ ...given, fleet, answers: [{ server: 's', targets }] })
     expect(answered('192.0.2.2')).toBeUndefined()
     expect(answered('192.0.2.3')).toBe('answer AnswerDiffers')
     expect(answered()).toBe('answer AnswerDiffers')
@@ -325,18 +333,75 @@ describe('explain', () => {
   it('a plan without the state of a manager is said to have fewer facts', () => {
     const plan = { zone: 'z', pending: ['create A 192.0.2.1'], refused: [], records: ['192.0.2.1'] }
     const textOf = (fact: ExplainFacts['plan']) => explain({ ...healthy, plan: fact }).hops[4]?.text
-    expect(textOf(plan)).toBe('zone z: create A 192.0.2.1')
+    expect(textOf(plan)).toBe('zone z: create A 192.0.2.1: not written yet')
     expect(textOf({ ...plan, isWithoutState: true })).toContain('no manager has persisted a decision about this zone')
   })
 
   it('an answer without records is reported as none', () => {
     const nothing = { targets: [], endpoint: undefined, certificate: undefined, plan: undefined }
-    const { hops } = explain({ ...healthy, ...nothing, answer: { server: '192.0.2.53', targets: [] } })
+    const { hops } = explain({ ...healthy, ...nothing, answers: [{ server: '192.0.2.53', targets: [] }] })
     expect(hops.at(-1)?.text).toBe('192.0.2.53 answers nothing, as desired')
   })
 
   it('a hop that is not requested is not broken', () => {
-    expect(firstBroken({ certificate: undefined, plan: undefined, answer: undefined })).toBeUndefined()
+    expect(firstBroken({ certificate: undefined, plan: undefined })).toBeUndefined()
+  })
+
+  describe('what clients get', () => {
+    const fleet = [{ name: 'claim', state: 'ok', text: 'owned' }] as const
+    const hop = { name: 'answer', state: 'ok', text: 'DNS answers the hosts' } as const
+    const refused = { server: '127.0.0.1:53', targets: [], fault: '127.0.0.1:53: ECONNREFUSED' }
+    const right = { server: '192.0.2.53', targets: ['192.0.2.1'] }
+    const said = (changes: Partial<ExplainFacts>) => {
+      const { verdict, hops } = explain({ ...healthy, ...changes })
+      return `${verdict.state}, ${verdict.reason}: ${hops.find(({ name }) => name === 'answer')?.text}`
+    }
+
+    it('is nothing while no server answers, whatever the zone has and the manager stored', () => {
+      const stored = { fleet, published: ['192.0.2.1'], storedAnswer: { state: 'right' as const, hop } }
+      expect(said({ answers: [refused] })).toBe('broken, NoAnswer: 127.0.0.1:53: ECONNREFUSED')
+      expect(said({ ...stored, manager: running('held'), answers: [refused] })).toMatch(/^broken, NoAnswer/)
+    })
+
+    it('is not known while no server is known, and what the manager stored counts only as long as it runs', () => {
+      expect(said({ answers: [] })).toMatch(/^degraded, AnswerUnknown: .* --server/)
+      const stored = { fleet, published: ['192.0.2.1'], answers: [], storedAnswer: { state: 'right' as const, hop } }
+      expect(said({ ...stored, manager: running('held') })).toBe(
+        'as it should be, undefined: DNS answers the hosts: asked by the manager within the last 5 min (Lease seamark/leader, renewed at 2029-01-01T00:00:00Z)',
+      )
+      for (const state of ['expired', 'unknown'] as const)
+        expect(said({ ...stored, manager: running(state) })).toMatch(/^degraded, AnswerUnknown/)
+    })
+
+    it('is what each of the servers answers: one that does not is a fault, and one that answers something else is an outage', () => {
+      expect(said({ answers: [right, refused] })).toMatch(/^degraded, NoAnswer: 127\.0\.0\.1:53/)
+      expect(said({ answers: [right, { server: 'b', targets: [] }] })).toBe(
+        'broken, AnswerDiffers: b answers nothing instead of 192.0.2.1',
+      )
+    })
+  })
+
+  it('a change that nobody writes is not on its way: without a manager that is said', () => {
+    const plan = { zone: 'z', pending: ['create A 192.0.2.1'], refused: [], records: [] }
+    const answers = [{ server: 's', targets: [] }]
+    const { hops, verdict } = explain({ ...healthy, plan, answers, manager: running('expired') })
+    expect(verdict.text).toBe('a.example is broken at plan: no manager holds the Lease, so that nothing is written')
+    expect(hops.find(({ name }) => name === 'plan')?.text).toBe(
+      'zone z: create A 192.0.2.1: not written; no manager holds Lease seamark/leader since 2029-01-01T00:00:00Z',
+    )
+    expect(JSON.stringify(hops)).not.toContain('NotYetPropagated')
+    expect(firstBroken({ plan, answers, manager: running('expired') })).toBe('plan NoManager')
+    expect(firstBroken({ plan, answers, manager: running('held') })).toBe('plan ChangePending')
+  })
+
+  it('a host in no zone of the manager is broken at the plan, also without its configuration', () => {
+    const storedAnswer = {
+      state: 'nothing' as const,
+      hop: { name: 'answer', state: 'broken', reason: 'NoMatchingZone', text: 'no zone' } as const,
+    }
+    const fleet = [{ name: 'claim', state: 'ok', text: 'owned' }] as const
+    const given = { fleet, published: ['192.0.2.1'], plan: undefined, answers: [], storedAnswer }
+    expect(firstBroken(given)).toBe('plan NoMatchingZone')
   })
 
   describe('a host of a load balancer', () => {

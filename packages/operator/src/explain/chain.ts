@@ -6,6 +6,7 @@
  */
 import type { Finding } from '../finding.ts'
 import { type Reason, REASONS } from '../reasons.ts'
+import type { ManagerLease } from '../process/manager-lease.ts'
 import { type AnswerState, headlineOf, judge, type Verdict, type Waiting } from '../verdict.ts'
 
 const HOPS = [
@@ -69,12 +70,16 @@ export interface ExplainFacts {
   readonly endpoint: EndpointFact | undefined
   /** Undefined: no provider is configured. */
   readonly plan: PlanFact | undefined
-  /** Undefined: no DNS server was queried. */
-  readonly answer: AnswerFact | undefined
+  /** One of each DNS server of the host; empty or undefined: none could be asked, so that it is not known what clients get. */
+  readonly answers: readonly AnswerFact[] | undefined
+  /** Why no server was asked although one may be known: by a running manager, whose stored answers count. */
+  readonly unasked?: string
   /** Zones of the manager's own DNS server, where it has no other provider. @default none */
   readonly ownZones?: readonly string[]
   /** Kinds that may not be read: their objects are unknown, not absent. */
   readonly forbidden?: readonly Finding[]
+  /** DNSEndpoint is not installed: nothing can be published. */
+  readonly missingKind?: Finding
   /** The manager's reports about the source: conditions and Events, which include the decisions of its guards. */
   readonly reported?: readonly Finding[]
   /** Undefined: unknown. */
@@ -128,6 +133,8 @@ export interface BalanceFact {
 export interface ManagerFact {
   readonly isPaused: boolean
   readonly mode: 'enforce' | 'observe'
+  /** Undefined: it uses none, or it may not be read. */
+  readonly lease?: Pick<ManagerLease, 'key' | 'state' | 'renewedAt'>
 }
 
 export interface CertificateFact {
@@ -165,6 +172,7 @@ export interface PlanFact {
 export interface AnswerFact {
   readonly server: string
   readonly targets: readonly string[]
+  /** It gave no answer, and why. */
   readonly fault?: string
 }
 
@@ -194,17 +202,28 @@ export function explain(facts: ExplainFacts): Explanation {
   }
 }
 
-/** By the server that was asked, else as the manager last asked, else by the records of the zone. */
-function answerState({ answer, storedAnswer, plan }: ExplainFacts, hops: readonly Hop[]): AnswerState {
+/**
+ * By the servers that were asked, else as the manager last asked, while it runs. The records of a zone show what clients do not get;
+ * that they get what is in it, only an answer shows.
+ */
+function answerState(facts: ExplainFacts, hops: readonly Hop[]): AnswerState {
+  const { answers = [], plan } = facts
   const stateOf = (name: HopName, values: readonly string[]): AnswerState => {
     const state = hops.find((hop) => hop.name === name)?.state
     if (state === 'skipped') return undefined
-    return values.length === 0 ? 'nothing' : state === 'ok' ? 'right' : 'wrong'
+    if (values.length === 0) return 'nothing'
+    return state === 'broken' ? 'wrong' : 'right'
   }
-  if (answer !== undefined) return answer.fault === undefined ? stateOf('answer', answer.targets) : undefined
+  if (answers.length > 0) return stateOf('answer', decidingAnswer(facts)?.targets ?? [])
   const zone = plan === undefined || plan.providerFault !== undefined ? undefined : stateOf('provider', plan.records)
   // The zone was read now, and its servers were asked some time ago.
-  return storedAnswer === undefined || zone === 'wrong' || zone === 'nothing' ? zone : storedAnswer.state
+  return zone === 'wrong' || zone === 'nothing' ? zone : validStoredAnswer(facts)?.state
+}
+
+/** That all is right counts only as long as somebody would have noticed a change. */
+function validStoredAnswer({ storedAnswer, manager, unasked }: ExplainFacts): ExplainFacts['storedAnswer'] {
+  const isWatched = unasked !== undefined || manager?.lease?.state === 'held'
+  return storedAnswer?.state === 'right' && !isWatched ? undefined : storedAnswer
 }
 
 const ok = (name: HopName, text: string): Hop => ({ name, state: 'ok', text })
@@ -220,8 +239,19 @@ function byFinding(name: HopName, findings: readonly Finding[]): Hop | undefined
 
 const PUBLISH_OFF = 'publish is off (publish.enabled: false)'
 
-function sourceHop({ host, sources, plan, forbidden = [], isPublishOn = true, route }: ExplainFacts): Hop {
+function sourceHop({
+  host,
+  sources,
+  plan,
+  balance,
+  forbidden = [],
+  missingKind,
+  isPublishOn = true,
+  route,
+}: ExplainFacts): Hop {
   const [first] = sources
+  // Before its first endpoint is healthy there is no DNSEndpoint.
+  if (first === undefined && balance !== undefined) return ok('source', `DNSLoadBalancer ${balance.name}`)
   if (!isPublishOn && first !== undefined && !first.isPublishing)
     return skipped('source', `${first.name} names the host and gets no record: ${PUBLISH_OFF}`)
   // The gateway may serve the host all the same.
@@ -239,6 +269,7 @@ function sourceHop({ host, sources, plan, forbidden = [], isPublishOn = true, ro
         'source',
         `no source names ${host} any more; its records were removed at ${plan.removed.at} by plan ${plan.removed.plan}: ${REASONS[plan.removed.reason]}`,
       )
+    if (missingKind !== undefined) return skipped('source', `no source names ${host}, and there is no DNSEndpoint`)
     const outside = plan !== undefined && plan.zone === '' && plan.providerFault === undefined
     return broken(
       'source',
@@ -346,7 +377,11 @@ function heldHop(name: HopName, { manager, reported = [] }: ExplainFacts, kind: 
 }
 
 function endpointHop(facts: ExplainFacts): Hop {
-  const { endpoint, targets } = facts
+  const { endpoint, targets, missingKind, isPublishOn = true } = facts
+  // Of a gateway without DNS nothing is published.
+  const isWanted = isPublishOn || facts.sources.length === 0
+  if (missingKind !== undefined && isWanted && facts.route === undefined)
+    return broken('endpoint', missingKind.reason, missingKind.message)
   if (targets.length === 0 && endpoint === undefined) return skipped('endpoint', 'nothing to publish')
   const isOther = endpoint === undefined || (targets.length > 0 && !isSameSet(endpoint.targets, targets))
   const held = isOther ? heldHop('endpoint', facts, 'DNSEndpoint') : undefined
@@ -367,22 +402,37 @@ function endpointHop(facts: ExplainFacts): Hop {
   return ok('endpoint', `DNSEndpoint ${endpoint.name}: ${endpoint.targets.join(', ')}`)
 }
 
-function planHop({ plan, endpoint, sources, fleet, ownZones = [] }: ExplainFacts): Hop {
-  if (plan === undefined) return externalDnsHop(endpoint, ownZones)
+function planHop(facts: ExplainFacts): Hop {
+  const { plan, endpoint, sources, fleet, storedAnswer, ownZones = [] } = facts
+  if (plan === undefined) {
+    // The manager knows its zones; a reader without its configuration does not.
+    if (storedAnswer?.hop.reason === 'NoMatchingZone') return broken('plan', 'NoMatchingZone', storedAnswer.hop.text)
+    return externalDnsHop(endpoint, ownZones)
+  }
   if (plan.providerFault !== undefined && plan.zone === '') return skipped('plan', 'no zone could be read')
   const [refused] = plan.refused
   // Nobody asks for a record there.
   if (plan.zone === '' && sources.length === 0 && fleet === undefined) return skipped('plan', NO_ZONE)
   if (refused !== undefined) return broken('plan', refused.reason, refused.message)
-  const reported = plan.pending.length === 0 ? undefined : byFinding('plan', plan.reported ?? [])
+  if (plan.pending.length === 0) return ok('plan', `zone ${plan.zone}: nothing to change`)
+  const pending = `zone ${plan.zone}: ${plan.pending.join('; ')}`
+  const idle = idleText(facts)
+  const reported = byFinding('plan', plan.reported ?? [])
   if (reported !== undefined)
-    return { ...reported, text: `zone ${plan.zone}: ${plan.pending.join('; ')}: not done: ${reported.text}` }
-  const facts =
+    return { ...reported, text: `${pending}: not done: ${reported.text}${idle === undefined ? '' : `; ${idle}`}` }
+  if (idle !== undefined) return broken('plan', 'NoManager', `${pending}: not written; ${idle}`)
+  const withoutState =
     plan.isWithoutState === true
       ? '; computed from the zone and the sources alone: no manager has persisted a decision about this zone, and it may hold more'
       : ''
-  if (plan.pending.length > 0) return ok('plan', `zone ${plan.zone}: ${plan.pending.join('; ')}${facts}`)
-  return ok('plan', `zone ${plan.zone}: nothing to change`)
+  return broken('plan', 'ChangePending', `${pending}: not written yet${withoutState}`)
+}
+
+/** Undefined: a manager runs, or it is not known. */
+function idleText({ manager }: ExplainFacts): string | undefined {
+  const lease = manager?.lease
+  if (lease?.state !== 'expired') return undefined
+  return `no manager holds Lease ${lease.key}${lease.renewedAt === undefined ? '' : ` since ${lease.renewedAt}`}`
 }
 
 const NO_ZONE = 'it is in no zone of ours'
@@ -402,7 +452,7 @@ function externalDnsHop(endpoint: EndpointFact | undefined, ownZones: readonly s
   if (endpoint.observedGeneration < endpoint.generation) {
     return broken(
       'plan',
-      'NotYetPropagated',
+      'ChangePending',
       `what serves the DNSEndpoint has observed generation ${endpoint.observedGeneration} of ${endpoint.generation}`,
     )
   }
@@ -416,26 +466,71 @@ function providerHop({ plan, targets: requested, published, ownZones = [] }: Exp
   if (plan.providerFault !== undefined) return broken('provider', plan.providerFault.reason, plan.providerFault.message)
   if (plan.zone === '') return skipped('provider', NO_ZONE)
   if (targets.length > 0 && !isSameSet(plan.records, targets)) {
-    return broken('provider', 'NotYetPropagated', `zone ${plan.zone} has ${plan.records.join(', ') || 'no record'}`)
+    // On its way is only what a manager has written.
+    const reason = plan.refused[0]?.reason ?? (plan.pending.length > 0 ? 'ChangePending' : 'NotYetPropagated')
+    return broken('provider', reason, `zone ${plan.zone} has ${plan.records.join(', ') || 'no record'}`)
   }
   return ok('provider', `zone ${plan.zone} has ${plan.records.join(', ') || 'nothing, as desired'}`)
 }
 
 function answerHop(facts: ExplainFacts): Hop {
-  const { answer, targets, endpoint, published, storedAnswer, isPublishOn = true, isAnswerPartial = false } = facts
-  if (answer === undefined)
-    return storedAnswer?.hop ?? skipped('answer', 'no DNS server was asked; name one with --server')
-  if (answer.fault !== undefined) return broken('answer', 'AnswerDiffers', `${answer.server}: ${answer.fault}`)
-  const desired = published ?? (targets.length > 0 ? targets : (endpoint?.targets ?? []))
+  const { answers = [], published, isPublishOn = true } = facts
+  const desired = desiredAnswer(facts)
+  const answer = decidingAnswer(facts)
+  if (answer === undefined) return desired.length === 0 ? silentHop(answers) : missingAnswerHop(facts)
+  const answered = answer.targets.join(', ')
   // Without a DNSEndpoint the record may be anybody's.
   if (!isPublishOn && published === undefined && desired.length === 0)
-    return skipped('answer', `${answer.server} answers ${answer.targets.join(', ') || 'nothing'}; ${PUBLISH_OFF}`)
-  const isRight = isAnswerPartial ? isPart(answer.targets, desired) : isSameSet(answer.targets, desired)
-  if (!isRight) {
-    const text = `${answer.server} answers ${answer.targets.join(', ') || 'nothing'} instead of ${desired.join(', ') || 'nothing'}`
+    return skipped('answer', `${answer.server} answers ${answered || 'nothing'}; ${PUBLISH_OFF}`)
+  if (!isDesired(facts, answer)) {
+    const text = `${answer.server} answers ${answered || 'nothing'} instead of ${desired.join(', ') || 'nothing'}`
     return broken('answer', 'AnswerDiffers', text)
   }
-  return ok('answer', `${answer.server} answers ${answer.targets.join(', ') || 'nothing, as desired'}`)
+  const text = `${answer.server} answers ${answered || 'nothing, as desired'}`
+  const silent = answers.filter(({ fault }) => fault !== undefined)
+  if (silent.length === 0) return ok('answer', text)
+  return degraded(broken('answer', 'NoAnswer', `${faultText(silent)}; ${text}`))
+}
+
+function desiredAnswer({ published, targets, endpoint }: ExplainFacts): readonly string[] {
+  return published ?? (targets.length > 0 ? targets : (endpoint?.targets ?? []))
+}
+
+function isDesired(facts: ExplainFacts, { targets }: AnswerFact): boolean {
+  const desired = desiredAnswer(facts)
+  return facts.isAnswerPartial === true ? isPart(targets, desired) : isSameSet(targets, desired)
+}
+
+/** A client may ask any of the servers: the first that answers something else, else any. Undefined: none answered. */
+function decidingAnswer(facts: ExplainFacts): AnswerFact | undefined {
+  const given = (facts.answers ?? []).filter(({ fault }) => fault === undefined)
+  return given.find((answer) => !isDesired(facts, answer)) ?? given[0]
+}
+
+/** Nothing should be answered. */
+function silentHop(answers: readonly AnswerFact[]): Hop {
+  return skipped('answer', answers.length === 0 ? 'no DNS server is known' : faultText(answers))
+}
+
+function faultText(answers: readonly AnswerFact[]): string {
+  return answers.map(({ server, fault = '' }) => (fault.includes(server) ? fault : `${server}: ${fault}`)).join('; ')
+}
+
+/** Something should be answered, and no server was heard: clients get nothing, or it is not known what they get. */
+function missingAnswerHop(facts: ExplainFacts): Hop {
+  const { answers = [], storedAnswer, manager } = facts
+  if (answers.length > 0) return broken('answer', 'NoAnswer', faultText(answers))
+  const stored = validStoredAnswer(facts)
+  if (stored !== undefined) {
+    if (stored.state !== 'right' || facts.unasked !== undefined) return stored.hop
+    const renewed = `Lease ${manager?.lease?.key}, renewed at ${manager?.lease?.renewedAt}`
+    return { ...stored.hop, text: `${stored.hop.text}: asked by the manager within the last 5 min (${renewed})` }
+  }
+  if (facts.unasked !== undefined) return skipped('answer', facts.unasked)
+  const idle = idleText(facts)
+  const last = storedAnswer === undefined || idle === undefined ? '' : `; ${idle}, so that what it found is out of date`
+  const text = `no DNS server of the zone is known here; name one with --server, or the configuration of the manager with --config${last}`
+  return degraded(broken('answer', 'AnswerUnknown', text))
 }
 
 function routeHop({ isServed, text }: NonNullable<ExplainFacts['route']>): Hop {

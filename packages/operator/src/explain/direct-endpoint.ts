@@ -1,12 +1,12 @@
 /** DNSEndpoints without a publish source: written by the wildcard capability, by another program or manually. */
 import { type Cluster, NotFound } from '@seamark/kube'
-import { keyOf } from '@seamark/kube/object'
-import { DNSEndpoint } from '../api/dns-endpoint.ts'
+import { type Immutable, keyOf } from '@seamark/kube/object'
+import { DNSEndpoint, type Endpoint } from '../api/dns-endpoint.ts'
 import { normalizeHost } from '@seamark/dialects'
 import { findOwner } from '../publish/decide/child.ts'
 import type { EndpointFact } from './chain.ts'
 
-interface DirectEndpoint extends EndpointFact {
+export interface DirectEndpoint extends EndpointFact {
   /** The name in the DNSEndpoint: the host, or the wildcard that covers it. */
   readonly dnsName: string
   readonly origin: string
@@ -22,11 +22,19 @@ export async function findDirectEndpoint(
     if (error instanceof NotFound) return { items: [] }
     throw error
   })
+  return directEndpointOf(host, () => items)
+}
+
+/** @param naming DNSEndpoints, at least those with the name. Pure. */
+export function directEndpointOf(
+  host: string,
+  naming: (name: string) => readonly Immutable<DNSEndpoint>[],
+): DirectEndpoint | undefined {
   // The closest name wins, as in DNS: the host itself, then the wildcards above it (RFC 4592).
   const labels = host.split('.')
   const names = [host, ...labels.slice(1).map((_, index) => `*.${labels.slice(index + 1).join('.')}`)]
   for (const dnsName of names) {
-    const found = items.find((object) => endpointsOf(object, dnsName).length > 0)
+    const found = naming(dnsName).find((object) => endpointsOf(object, dnsName).length > 0)
     if (found === undefined) continue
     const owner = findOwner(found)
     return {
@@ -41,7 +49,7 @@ export async function findDirectEndpoint(
   return undefined
 }
 
-function endpointsOf(object: DNSEndpoint, name: string): readonly Partial<DNSEndpoint['spec']['endpoints'][number]>[] {
-  const endpoints: readonly Partial<DNSEndpoint['spec']['endpoints'][number]>[] = object.spec.endpoints ?? []
+function endpointsOf(object: Immutable<DNSEndpoint>, name: string): readonly Partial<Immutable<Endpoint>>[] {
+  const endpoints: readonly Partial<Immutable<Endpoint>>[] = object.spec.endpoints ?? []
   return endpoints.filter(({ dnsName }) => typeof dnsName === 'string' && normalizeHost(dnsName) === name)
 }

@@ -4,7 +4,7 @@
  * A host without a publish source may be in a DNSEndpoint of the wildcard capability, or in one written manually.
  */
 import { type Cluster, Forbidden, messageOf, NotFound, NotSynced } from '@seamark/kube'
-import { type Kind, keyOf } from '@seamark/kube/object'
+import { type Immutable, type Kind, keyOf } from '@seamark/kube/object'
 import { Certificate } from '../api/certificate.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { type Finding, warning } from '../finding.ts'
@@ -18,7 +18,7 @@ import { claimKey } from '../publish/sources/host-claim.ts'
 import { watchForPublish, watchPublishers } from '../publish/watches.ts'
 import type { AnswerFact, CertificateFact, EndpointFact, ExplainFacts, ManagerFact, PlanFact } from './chain.ts'
 import { findBalanceFact } from './balance-fact.ts'
-import { findDirectEndpoint } from './direct-endpoint.ts'
+import { type DirectEndpoint, findDirectEndpoint } from './direct-endpoint.ts'
 import { findReported } from './reported.ts'
 
 export interface ExplainDeps {
@@ -26,7 +26,8 @@ export interface ExplainDeps {
   readonly options: PublishOptions
   /** The plan and the records of our own providers for the name; undefined where the name is left to ExternalDNS. */
   readonly plan?: (host: string, targets: readonly string[], signal: AbortSignal) => Promise<PlanFact | undefined>
-  readonly answer?: (host: string, signal: AbortSignal) => Promise<AnswerFact>
+  /** Of the DNS servers of a host. @default none is known */
+  readonly answers?: (host: string, signal: AbortSignal) => Promise<readonly AnswerFact[]>
   /** Whether the manager publishes sources. @default true */
   readonly isPublishOn?: boolean
   /** Whether the manager writes at all. */
@@ -35,61 +36,126 @@ export interface ExplainDeps {
 
 export async function gatherFacts(
   given: string,
-  { cluster, options, plan, answer, manager, isPublishOn = true }: ExplainDeps,
+  { cluster, options, plan, answers, manager, isPublishOn = true }: ExplainDeps,
   signal: AbortSignal,
 ): Promise<ExplainFacts> {
   const host = normalizeHost(given)
   const { decided, forbidden } = await decideHost(host, cluster, options, signal)
-  // Without publish a source only names the host: its record is that of a DNSEndpoint, if there is one.
-  const publishing = isPublishOn ? decided.filter((item) => !isBalanced(item, host)) : []
-  const chosen = publishing.find(isPublishing) ?? publishing[0]
+  const chosen = choose(host, decided, isPublishOn)
   const running = await manager?.(signal)
   const managed = { isPublishOn, ...(running !== undefined && { manager: running }) }
   const direct = chosen === undefined ? await findDirectEndpoint(host, cluster, signal) : undefined
   // Also while it has published nothing yet: then no DNSEndpoint has the host.
   const balance = chosen === undefined ? await findBalanceFact(host, cluster, signal) : undefined
   const balanced = balance !== undefined && { balance }
-  if (direct !== undefined) {
+  if (direct !== undefined)
     return {
-      host,
+      ...directFacts(host, direct),
       ...balanced,
-      sources: [{ name: `DNSEndpoint ${direct.name}${direct.origin}`, findings: [], isPublishing: true }],
-      targets: direct.targets,
-      addressFindings: [],
-      certificate: undefined,
-      endpoint: direct,
       plan: await plan?.(direct.dnsName, direct.targets, signal),
-      answer: await answer?.(host, signal),
+      answers: await answers?.(host, signal),
       ...managed,
     }
-  }
-  const targets = chosen === undefined ? [] : targetsOf(chosen, host)
-  const [certificate, endpoint] = await Promise.all([
+  const [certificate, endpoint, missingKind] = await Promise.all([
     findCertificate(chosen, cluster, signal),
     findEndpoint(chosen, host, cluster, signal),
+    findMissingKind(cluster, signal),
   ])
-  const shown = targets.length > 0 ? targets : (endpoint?.targets ?? [])
+  const facts = sourceFacts(host, { decided, chosen, isPublishOn, certificate, endpoint })
   return {
-    host,
+    ...facts,
     ...balanced,
-    sources: decided.map((item) => ({
-      name: `${item.source.kind} ${sourceKey(item.source)}`,
-      findings: findingsOf(item),
-      isPublishing: isPublishOn && isPublishing(item),
-    })),
-    targets,
-    addressFindings: chosen?.decision?.children.dns.findings ?? [],
-    certificate,
-    endpoint,
-    plan: await plan?.(host, shown, signal),
-    answer: await answer?.(host, signal),
+    plan: await plan?.(host, shownTargets(facts), signal),
+    answers: await answers?.(host, signal),
     forbidden,
+    ...(missingKind !== undefined && { missingKind }),
     reported: chosen === undefined ? [] : await findReported(chosen, cluster, signal),
     ...managed,
   }
 }
 
-interface HostDecision extends SourceDecision {
+/** Of a host of the fleet, whose record is that of its load balancer: `published`. */
+export async function gatherFleetFacts(
+  given: string,
+  published: readonly string[],
+  { cluster, plan, answers, manager, isPublishOn = true }: Omit<ExplainDeps, 'options'>,
+  signal: AbortSignal,
+): Promise<ExplainFacts> {
+  const host = normalizeHost(given)
+  const [direct, balance, running, answered] = await Promise.all([
+    findDirectEndpoint(host, cluster, signal),
+    findBalanceFact(host, cluster, signal),
+    manager?.(signal),
+    answers?.(host, signal),
+  ])
+  return {
+    ...directFacts(host, direct),
+    ...(balance !== undefined && { balance }),
+    published,
+    plan: await plan?.(direct?.dnsName ?? host, direct?.targets ?? published, signal),
+    answers: answered,
+    isPublishOn,
+    ...(running !== undefined && { manager: running }),
+  }
+}
+
+/** The source whose hops are shown: the one that publishes, else the first. Without publish a source only names the host. */
+export function choose(host: string, decided: readonly HostDecision[], isPublishOn: boolean): HostDecision | undefined {
+  const publishing = isPublishOn ? decided.filter((item) => !isBalanced(item, host)) : []
+  return publishing.find(isPublishing) ?? publishing[0]
+}
+
+type Gathered = Omit<ExplainFacts, 'plan' | 'answers'>
+
+/** Its record is that of a DNSEndpoint without a source; undefined: there is none. */
+export function directFacts(host: string, direct: DirectEndpoint | undefined): Gathered {
+  const name = direct === undefined ? '' : `DNSEndpoint ${direct.name}${direct.origin}`
+  return {
+    host,
+    sources: direct === undefined ? [] : [{ name, findings: [], isPublishing: true }],
+    targets: direct?.targets ?? [],
+    addressFindings: [],
+    certificate: undefined,
+    endpoint: direct,
+  }
+}
+
+export function sourceFacts(
+  host: string,
+  {
+    decided,
+    chosen,
+    isPublishOn,
+    certificate,
+    endpoint,
+  }: {
+    readonly decided: readonly HostDecision[]
+    readonly chosen: HostDecision | undefined
+    readonly isPublishOn: boolean
+    readonly certificate: CertificateFact | undefined
+    readonly endpoint: EndpointFact | undefined
+  },
+): Gathered {
+  return {
+    host,
+    sources: decided.map((item) => ({
+      name: `${item.source.kind} ${sourceKey(item.source)}`,
+      findings: findingsOf(item),
+      isPublishing: isPublishOn && isPublishing(item),
+    })),
+    targets: chosen === undefined ? [] : targetsOf(chosen, host),
+    addressFindings: chosen?.decision?.children.dns.findings ?? [],
+    certificate,
+    endpoint,
+  }
+}
+
+/** The requested targets, else those that are published. */
+function shownTargets({ targets, endpoint }: Pick<ExplainFacts, 'targets' | 'endpoint'>): readonly string[] {
+  return targets.length > 0 ? targets : (endpoint?.targets ?? [])
+}
+
+export interface HostDecision extends SourceDecision {
   /** Why nothing of the decision may be written yet. */
   readonly held: Finding | undefined
 }
@@ -152,6 +218,21 @@ async function findForbidden(kind: Kind, { client }: Cluster, signal: AbortSigna
   return undefined
 }
 
+/** Without it nothing can be published, and no DNSEndpoint of somebody else names the host. */
+async function findMissingKind({ client }: Cluster, signal: AbortSignal): Promise<Finding | undefined> {
+  try {
+    await client.list(DNSEndpoint, { limit: 1, signal })
+  } catch (error) {
+    if (error instanceof NotFound)
+      return warning(
+        'CRDNotInstalled',
+        'DNSEndpoint.externaldns.k8s.io is not installed; create its CRD with: seamark hub init; or install ExternalDNS',
+      )
+    if (!(error instanceof Forbidden)) throw error
+  }
+  return undefined
+}
+
 /** Balance publishes it: its record is that of the DNSEndpoint of the load balancer. */
 function isBalanced({ publications }: HostDecision, host: string): boolean {
   return publications.get(claimKey(host))?.by === 'balance'
@@ -204,23 +285,30 @@ async function findEndpoint(
   { client }: Cluster,
   signal: AbortSignal,
 ): Promise<EndpointFact | undefined> {
-  const owned = chosen?.owned.find(
-    ({ object }) =>
-      isDnsEndpoint(object) && object.spec.endpoints.some((endpoint) => normalizeHost(endpoint.dnsName) === host),
-  )
-  if (owned === undefined) return undefined
-  const live = await client.find(DNSEndpoint, keyOf(owned.object), { signal })
-  if (live === undefined) return undefined
+  const owned = ownedEndpoint(chosen, host)
+  const live = owned === undefined ? undefined : await client.find(DNSEndpoint, keyOf(owned), { signal })
+  return live === undefined ? undefined : endpointFact(live, host)
+}
+
+/** The DNSEndpoint of a source that has the host, as the caches have it. */
+export function ownedEndpoint(chosen: SourceDecision | undefined, host: string): Immutable<DNSEndpoint> | undefined {
+  for (const { object } of chosen?.owned ?? [])
+    if (isDnsEndpoint(object) && object.spec.endpoints.some(({ dnsName }) => normalizeHost(dnsName) === host))
+      return object
+  return undefined
+}
+
+export function endpointFact(object: Immutable<DNSEndpoint>, host: string): EndpointFact {
   return {
-    name: keyOf(live),
-    targets: live.spec.endpoints
-      .filter((endpoint) => normalizeHost(endpoint.dnsName) === host)
-      .flatMap((endpoint) => endpoint.targets),
-    generation: live.metadata.generation ?? 0,
-    observedGeneration: live.status?.observedGeneration,
+    name: keyOf(object),
+    targets: object.spec.endpoints
+      .filter(({ dnsName }) => normalizeHost(dnsName) === host)
+      .flatMap(({ targets }) => targets),
+    generation: object.metadata.generation ?? 0,
+    observedGeneration: object.status?.observedGeneration,
   }
 }
 
-function isDnsEndpoint(object: unknown): object is DNSEndpoint {
+function isDnsEndpoint(object: unknown): object is Immutable<DNSEndpoint> {
   return Array.isArray((object as DNSEndpoint).spec.endpoints)
 }

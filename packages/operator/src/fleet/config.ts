@@ -1,6 +1,7 @@
 /** Settings of the fleet capability. */
 import { LIVE } from '../live-setting.ts'
 import { z } from 'zod'
+import { duration } from '../duration.ts'
 
 const SERVER = /^(\[[0-9A-Fa-f:.]+\]|[0-9.]+)(:[0-9]{1,5})?$/
 
@@ -43,6 +44,9 @@ export const FleetConfig = z.strictObject({
     .describe(
       'authoritative servers to ask, ADDRESS:PORT; empty: the DNS server of this manager for its own zones, else the servers of the NS records',
     ),
+  contactInterval: duration
+    .default('10s')
+    .describe('how often the API server of each registered cluster is asked; after three failures it is unreachable'),
   leafAnnotations: z
     .array(z.string())
     .default([

@@ -12,6 +12,7 @@ import {
   type Obj,
   Service,
   untilAborted,
+  parseDurationMs,
 } from '@seamark/kube'
 import type { NameRule } from '@seamark/dialects'
 import { isWithin } from '../rrset/rrset.ts'
@@ -110,7 +111,8 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
   })
   const leavesByCluster = manager.index(LeafIngress, 'cluster', ({ spec }) => [spec.cluster])
   const batchMs = (): number => rootBatchMs(manager.fleet.members.size)
-  setUpClusters(manager, { registry, views, metrics, leavesByCluster, batchMs, isWriting, untilMayWrite })
+  const contactMs = parseDurationMs(options.contactInterval) ?? 0
+  setUpClusters(manager, { registry, views, metrics, leavesByCluster, contactMs, batchMs, isWriting, untilMayWrite })
   setUpSyncer(manager, {
     hasTlsSecrets: options.tlsSecrets,
     results,

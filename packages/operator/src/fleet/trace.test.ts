@@ -9,7 +9,38 @@ import { claimName } from './decide/host-claim.ts'
 import { LeafIngress } from '../api/leaf-ingress.ts'
 import { LEAF_CLUSTER_LABEL } from './names.ts'
 import { ROOT_UID_LABEL } from '../hosts/root.ts'
-import { fleetHops, printTree, publishedAddresses, traceHost } from './trace.ts'
+import { explain } from '../explain/chain.ts'
+import {
+  fleetHops,
+  type HostTrace,
+  printTree,
+  publishedAddresses,
+  storedAnswer,
+  traceHost,
+  waitingOf,
+} from './trace.ts'
+
+/** As `seamark tree` says it of a host whose servers cannot be asked, while the manager runs. */
+function verdictOf(found: HostTrace): string {
+  const stored = storedAnswer(found)
+  const waiting = waitingOf(found)
+  const { verdict } = explain({
+    host: found.host,
+    sources: [],
+    targets: [],
+    addressFindings: [],
+    certificate: undefined,
+    endpoint: undefined,
+    plan: undefined,
+    answers: [],
+    published: found.roots.every(({ isDeleting }) => isDeleting) ? [] : ['192.0.2.1'],
+    fleet: fleetHops(found),
+    manager: { isPaused: false, mode: 'enforce', lease: { key: 'seamark/leader', state: 'held' } },
+    ...(stored !== undefined && { storedAnswer: stored }),
+    ...(waiting !== undefined && { waiting }),
+  })
+  return verdict.text
+}
 
 const HOST = 'shop.example.com'
 const ADDRESSES = { eu1: '192.0.2.1', us1: '192.0.2.2' }
@@ -43,7 +74,7 @@ async function trace(answered?: readonly string[]) {
 }
 
 const states = async (answered?: readonly string[]) =>
-  printTree(await trace(answered))
+  printTree(await trace(answered), '')
     .split('\n')
     .flatMap((line) => /(192\.0\.2\.\d {2}.*|DNS answers.*)$/.exec(line)?.[1] ?? [])
 
@@ -119,7 +150,7 @@ async function stored({ leaves = {}, conditions = [], status = {}, isRootDeletin
   }
   const found = await traceHost(cluster.client, HOST)
   if (found === undefined) throw new Error('no trace')
-  const lines = printTree(found).trimEnd().split('\n')
+  const lines = printTree(found, verdictOf(found)).trimEnd().split('\n')
   return { lines, hops: fleetHops(found), verdict: lines.filter((line) => line.startsWith(`${HOST} is `)) }
 }
 

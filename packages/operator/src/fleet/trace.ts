@@ -3,8 +3,7 @@
  * only, and computes no decision again: what is shown is what the controllers stored.
  */
 import { isIP } from 'node:net'
-import { type Client, findCondition, isConditionTrue } from '@seamark/kube'
-import { keyOf } from '@seamark/kube/object'
+import { type Client, findCondition, type Immutable, isConditionTrue } from '@seamark/kube'
 import { Cluster } from '../api/cluster.ts'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import { GlobalIngress } from '../api/global-ingress.ts'
@@ -15,7 +14,7 @@ import { type Reason, REASONS } from '../reasons.ts'
 import { claimName } from './decide/host-claim.ts'
 import { LEAF_CLUSTER_LABEL } from './names.ts'
 import { ROOT_UID_LABEL } from '../hosts/root.ts'
-import { type AnswerState, headlineOf, judge, timeOf, type Verdict, type Waiting, waitingText } from '../verdict.ts'
+import { type AnswerState, timeOf, type Waiting, waitingText } from '../verdict.ts'
 import { ROOT_KINDS } from './roots/root-kinds.ts'
 
 interface TracedLeaf {
@@ -31,6 +30,8 @@ interface TracedLeaf {
   readonly addresses: readonly {
     readonly value: string
     readonly state: string
+    /** What balance decided: `published`, `unhealthy`, … */
+    readonly decided: string
     /** Undefined: it is not offered to balance. */
     readonly isPublished: boolean | undefined
   }[]
@@ -38,7 +39,7 @@ interface TracedLeaf {
 
 interface TracedRoot {
   readonly root: string
-  readonly global: GlobalIngress
+  readonly global: Immutable<GlobalIngress>
   readonly leaves: readonly TracedLeaf[]
   readonly isDeleting: boolean
 }
@@ -48,6 +49,20 @@ export interface HostTrace {
   /** `Ingress shop/web`; undefined: no root claims the host. */
   readonly owner: string | undefined
   readonly roots: readonly TracedRoot[]
+}
+
+/** What is stored on the hub about one host. */
+export interface TracedObjects {
+  /** Every one that has the host. */
+  readonly globals: readonly Immutable<GlobalIngress>[]
+  /** At least those of the roots. */
+  readonly leaves: readonly Immutable<LeafIngress>[]
+  /** At least those of the roots, and of the owner of the host. */
+  readonly endpoints: readonly Immutable<DNSLoadBalancerEndpoint>[]
+  readonly findCluster: (name: string) => Immutable<Cluster> | undefined
+  readonly claim: Immutable<HostClaim> | undefined
+  /** Roots that are being deleted although no GlobalIngress says so yet. @default none */
+  readonly deletedRoots?: ReadonlySet<string>
 }
 
 /** Undefined: no root of the fleet names the host. */
@@ -61,18 +76,39 @@ export async function traceHost(client: Client, given: string, signal?: AbortSig
     client.list(DNSLoadBalancerEndpoint, options).catch(() => ({ items: [] })),
     client.find(HostClaim, claimName(host), options),
   ])
-  const own = globals.items.filter(({ spec }) => spec.hosts.some((each) => each.host === host || each.managed === host))
-  const [owner] = claim?.spec.owners ?? []
-  if (own.length === 0 && claim === undefined) return undefined
+  const own = globals.items.filter((global) => hostsOf(global).includes(host))
   const clusterByName = new Map(clusters.items.map((cluster) => [cluster.metadata.name ?? '', cluster]))
-  const tracing = own.map(async (global): Promise<TracedRoot> => {
+  const deleted = await Promise.all(
+    own.map(async (global) => ((await isRootDeleting(client, global, signal)) ? [global.spec.rootRef.uid] : [])),
+  )
+  return traceOf(host, {
+    globals: own,
+    leaves: leaves.items,
+    endpoints: endpoints.items,
+    findCluster: (name) => clusterByName.get(name),
+    claim,
+    deletedRoots: new Set(deleted.flat()),
+  })
+}
+
+/** The hosts of a root, and the managed names of them. */
+export function hostsOf({ spec }: Immutable<GlobalIngress>): string[] {
+  return spec.hosts.flatMap(({ host, managed }) => (managed === undefined ? [host] : [host, managed]))
+}
+
+/** Undefined: no root of the fleet names the host. Pure. */
+export function traceOf(host: string, objects: TracedObjects): HostTrace | undefined {
+  const { globals, leaves, endpoints, findCluster, claim, deletedRoots = new Set() } = objects
+  if (globals.length === 0 && claim === undefined) return undefined
+  const [owner] = claim?.spec.owners ?? []
+  const roots = globals.map((global): TracedRoot => {
     const uid = global.spec.rootRef.uid
     const offering = claim?.spec.owners.some((each) => each.uid === uid) === true ? (owner?.uid ?? uid) : uid
-    const traced = leaves.items
+    const traced = leaves
       .filter(({ metadata }) => metadata.labels?.[ROOT_UID_LABEL] === uid)
       .map(({ spec, status }) => {
         const reported = new Map(
-          endpoints.items
+          endpoints
             .filter(
               ({ metadata }) =>
                 metadata.labels?.[ROOT_UID_LABEL] === offering && metadata.labels[LEAF_CLUSTER_LABEL] === spec.cluster,
@@ -81,18 +117,23 @@ export async function traceHost(client: Client, given: string, signal?: AbortSig
         )
         return {
           cluster: spec.cluster,
-          clusterReady:
-            findCondition(clusterByName.get(spec.cluster)?.status?.conditions, 'Ready')?.reason ?? 'Unknown',
-          isClusterDraining: isDraining(clusterByName.get(spec.cluster)),
+          clusterReady: findCondition(findCluster(spec.cluster)?.status?.conditions, 'Ready')?.reason ?? 'Unknown',
+          isClusterDraining: isDraining(findCluster(spec.cluster)),
           phase: status?.phase ?? 'Pending',
           reason: status?.reason ?? 'ApplyPending',
           isStale: status?.stale === true,
           waitsUntil: status?.waitsUntil,
-          addresses: (status?.addresses ?? []).map(({ value }) => ({
-            value,
-            state: stateOf(value, reported.get(value), global.status),
-            isPublished: reported.has(value) ? reported.get(value)?.status?.active === true : undefined,
-          })),
+          addresses: (status?.addresses ?? []).map(({ value }) => {
+            const offered = reported.get(value)
+            const isActive = offered?.status?.active === true
+            const address = {
+              value,
+              decided: decidedState(offered, isActive),
+              isPublished: offered === undefined ? undefined : isActive,
+            }
+            const isSaid = isConditionTrue(global.status?.conditions, 'DNSPublished')
+            return { ...address, state: answeredState(address, global.status?.answered, isSaid) }
+          }),
         }
       })
       .sort((a, b) => (a.cluster < b.cluster ? -1 : 1))
@@ -100,10 +141,9 @@ export async function traceHost(client: Client, given: string, signal?: AbortSig
       root: `${global.spec.rootRef.kind} ${global.metadata.namespace}/${global.spec.rootRef.name}`,
       global,
       leaves: traced,
-      isDeleting: await isRootDeleting(client, global, signal),
+      isDeleting: isReportedAsDeleting(global) || deletedRoots.has(uid),
     }
   })
-  const roots = await Promise.all(tracing)
   return {
     host,
     owner: claim === undefined ? undefined : `${owner?.kind ?? 'root'} ${claim.spec.namespace}/${owner?.name ?? ''}`,
@@ -111,42 +151,42 @@ export async function traceHost(client: Client, given: string, signal?: AbortSig
   }
 }
 
-function isDraining(cluster: Cluster | undefined): boolean {
+function isDraining(cluster: Immutable<Cluster> | undefined): boolean {
   return cluster?.spec.drain?.enabled === true || cluster?.metadata.deletionTimestamp !== undefined
 }
 
-/** The conditions of the GlobalIngress say it as soon as the manager saw it; the root itself, from the first moment. */
-async function isRootDeleting(client: Client, global: GlobalIngress, signal?: AbortSignal): Promise<boolean> {
-  const { metadata, spec, status } = global
+/** The conditions of the GlobalIngress say it as soon as the manager saw it. */
+function isReportedAsDeleting({ metadata, status }: Immutable<GlobalIngress>): boolean {
   if (metadata.deletionTimestamp !== undefined || status?.withdrawnAt !== undefined) return true
-  if (findCondition(status?.conditions, 'Ready')?.reason === 'RootDeleted') return true
-  const { kind, name, uid } = spec.rootRef
+  return findCondition(status?.conditions, 'Ready')?.reason === 'RootDeleted'
+}
+
+/** The root itself says it from the first moment. */
+async function isRootDeleting(client: Client, global: GlobalIngress, signal?: AbortSignal): Promise<boolean> {
+  if (isReportedAsDeleting(global)) return true
+  const { kind, name, uid } = global.spec.rootRef
   const root = ROOT_KINDS.find((each) => each.kind.kind === kind)
   if (root === undefined) return false
   // Without the right to read roots, what the manager said counts.
-  const live = await client.find(root.kind, `${metadata.namespace}/${name}`, { signal }).catch(() => undefined)
+  const live = await client.find(root.kind, `${global.metadata.namespace}/${name}`, { signal }).catch(() => undefined)
   return live?.metadata.uid === uid && live.metadata.deletionTimestamp !== undefined
 }
 
-/** What balance decided, and where DNS servers answer something else, that. */
-function stateOf(
-  value: string,
-  endpoint: DNSLoadBalancerEndpoint | undefined,
-  status: GlobalIngress['status'],
+/** What balance decided, and where DNS servers answer something else, that. `isSaid`: the manager says that all is answered. */
+function answeredState(
+  { value, decided, isPublished }: Omit<TracedLeaf['addresses'][number], 'state'>,
+  answered: readonly string[] | undefined,
+  isSaid: boolean,
 ): string {
-  const isActive = endpoint?.status?.active === true
-  const decided = decidedState(endpoint, isActive)
-  const answered = status?.answered
+  const isActive = isPublished === true
   const isRight = answered?.includes(value) === isActive
   // What a name resolves to is not known here.
-  if (answered === undefined || isIP(value) === 0 || isRight) {
-    const isAnswered = isRight || isConditionTrue(status?.conditions, 'DNSPublished')
-    return decided === 'published' && isAnswered ? 'answered' : decided
-  }
+  if (answered === undefined || isIP(value) === 0 || isRight)
+    return decided === 'published' && (isRight || isSaid) ? 'answered' : decided
   return `${decided}, ${isActive ? 'not answered' : 'still answered'}`
 }
 
-function decidedState(endpoint: DNSLoadBalancerEndpoint | undefined, isActive: boolean): string {
+function decidedState(endpoint: Immutable<DNSLoadBalancerEndpoint> | undefined, isActive: boolean): string {
   if (endpoint === undefined) return 'not offered'
   if (endpoint.spec.drain === true) return isActive ? 'draining' : 'withdrawn'
   if (isActive) return 'published'
@@ -171,8 +211,21 @@ export function publishedAddresses({ roots }: HostTrace): string[] | undefined {
   return [...new Set(offered.filter(({ isPublished }) => isPublished === true).map(({ value }) => value))].sort()
 }
 
+/** What DNS servers answer for the host now; instead of what the manager found when it last asked them. */
+export function withAnswered(trace: HostTrace, answered: readonly string[]): HostTrace {
+  const roots = trace.roots.map(({ global, leaves, ...root }) => {
+    const asked = { ...global, status: { ...global.status, answered: [...answered] } } as GlobalIngress
+    const stated = leaves.map((leaf) => ({
+      ...leaf,
+      addresses: leaf.addresses.map((address) => ({ ...address, state: answeredState(address, answered, false) })),
+    }))
+    return { ...root, global: asked, leaves: stated }
+  })
+  return { ...trace, roots }
+}
+
 /** Root → leaves → addresses, with a word of state at each, the clusters without a leaf, and the verdict. */
-export function printTree(trace: HostTrace): string {
+export function printTree(trace: HostTrace, verdict: string): string {
   const { host, owner, roots } = trace
   const lines = [`${host}  ${owner === undefined ? 'unclaimed' : `claimed by ${owner}`}`]
   for (const [index, traced] of roots.entries()) {
@@ -196,7 +249,7 @@ export function printTree(trace: HostTrace): string {
     if (others.length > 0)
       lines.push(`${margin}DNS answers ${others.join(', ')}, which no leaf has; seamark explain ${host} shows why`)
   }
-  return `${[...lines, ...headlineOf(host, judgeTrace(trace))].join('\n')}\n`
+  return `${[...lines, verdict].join('\n')}\n`
 }
 
 function stateOfRoot(root: TracedRoot): string {
@@ -216,13 +269,6 @@ export interface FleetHop {
   readonly state: 'ok' | 'degraded' | 'broken'
   readonly reason?: Reason
   readonly text: string
-}
-
-/** From what is stored: without a question to a DNS server, as the manager last asked them. */
-function judgeTrace(trace: HostTrace): Verdict<FleetHop> {
-  const answer = storedAnswer(trace)
-  const hops = answer === undefined ? fleetHops(trace) : [...fleetHops(trace), answer.hop]
-  return judge(hops, answer?.state, waitingOf(trace))
 }
 
 /** What DNS servers answer, as the conditions of the roots say; undefined: not known. */
@@ -364,44 +410,4 @@ function placementOf({ global: { status }, leaves }: TracedRoot) {
   const [first = ''] = (message ?? '').split('; not on ')
   const others = (status?.notPlaced ?? []).map((each) => `not on ${each.clusters.join(', ')}: ${each.message}`)
   return { isOk: !isWithoutLeaf && placed?.status !== 'False', reason, text: [first, ...others].join('; ') }
-}
-
-export interface DrainPreview {
-  /** Roots with a leaf on the cluster, and where their traffic goes. */
-  readonly moves: readonly {
-    readonly root: string
-    readonly hosts: readonly string[]
-    /** Clusters that serve it. */
-    readonly to: readonly string[]
-    /** Clusters of which one gets a leaf when no other serves. */
-    readonly spares: readonly string[]
-  }[]
-  /** Roots that no other cluster serves or could serve. */
-  readonly dark: readonly string[]
-}
-
-/** What draining a cluster does, from the stored state. */
-export async function previewDrain(client: Client, cluster: string, signal?: AbortSignal): Promise<DrainPreview> {
-  const [globals, leaves] = await Promise.all([
-    client.list(GlobalIngress, { signal }),
-    client.list(LeafIngress, { signal }),
-  ])
-  const moves: { root: string; hosts: string[]; to: string[]; spares: string[] }[] = []
-  for (const global of globals.items) {
-    const own = leaves.items.filter(({ metadata }) => metadata.labels?.[ROOT_UID_LABEL] === global.spec.rootRef.uid)
-    if (!own.some(({ spec }) => spec.cluster === cluster)) continue
-    const to = own
-      .filter(
-        ({ spec, status }) => spec.cluster !== cluster && status?.phase === 'Active' && spec.lifecycle === 'Active',
-      )
-      .map(({ spec }) => spec.cluster)
-    moves.push({
-      root: keyOf({ metadata: { ...global.metadata, name: global.spec.rootRef.name } }),
-      hosts: global.spec.hosts.map(({ host }) => host),
-      to: to.sort(),
-      spares: (global.status?.spareClusters ?? []).filter((name) => name !== cluster),
-    })
-  }
-  const dark = moves.filter(({ to, spares }) => to.length === 0 && spares.length === 0)
-  return { moves, dark: dark.map(({ root }) => root) }
 }

@@ -58,6 +58,8 @@ export interface HealthMonitorDeps {
   readonly guard: GuardOptions
   /** DNS server for the names of targets, `ADDRESS:PORT`. @default those of the machine */
   readonly resolver?: string
+  /** Least time that a target which failed its health checks stays out. @default 30 s */
+  readonly ejectionMs?: number
   /** Owners of the targets whose health changed. */
   readonly onChange: (owners: readonly string[]) => void
   readonly startThread?: (settings: WorkerSettings, events: ThreadEvents) => ProberThread
@@ -98,6 +100,7 @@ export function createHealthMonitor(deps: HealthMonitorDeps): HealthMonitor {
         guard: deps.guard,
         heartbeat: beats.buffer,
         ...(deps.resolver !== undefined && { resolver: deps.resolver }),
+        ...(deps.ejectionMs !== undefined && { ejectionMs: deps.ejectionMs }),
       },
       {
         onReports: (reports) => thread === current && take(reports),

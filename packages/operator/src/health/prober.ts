@@ -14,7 +14,15 @@ import { weighEvidence } from './evidence.ts'
 import { eventSpanMs, type ProbeTarget } from './policy.ts'
 import { outcomeOf, type ProbeCode } from './probe-failure.ts'
 import type { ProbeClient, ProbeResult } from './probe.ts'
-import { type Evidence, initialState, nextDelayMs, nextState, type TargetState, type Verdict } from './verdict.ts'
+import {
+  type Ejection,
+  type Evidence,
+  initialState,
+  nextDelayMs,
+  nextState,
+  type TargetState,
+  type Verdict,
+} from './verdict.ts'
 import { createWheel } from './wheel.ts'
 
 /** What is known of one target. Times are wall-clock milliseconds. */
@@ -41,7 +49,7 @@ export interface Prober {
   stop(): void
 }
 
-export interface ProberDeps {
+export interface ProberDeps extends Ejection {
   readonly clock: Clock
   /** In [0, 1). */
   readonly random: () => number
@@ -65,7 +73,8 @@ interface Entry {
 }
 
 export function createProber(deps: ProberDeps): Prober {
-  const { clock, random, client } = deps
+  const { clock, random, client, ejectionMs } = deps
+  const ejection: Ejection = ejectionMs === undefined ? {} : { ejectionMs }
   const maxInFlight = deps.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT
   const entries = new Map<string, Entry>()
   const waiting = new Set<string>()
@@ -101,7 +110,7 @@ export function createProber(deps: ProberDeps): Prober {
     const { policy } = entry.target
     const before = entry.state
     const outcome = outcomeOf(result.code)
-    entry.state = nextState(before, outcome, policy, evidenceFor(entry, outcome), clock.monotonic())
+    entry.state = nextState(before, outcome, { ...policy, ...ejection }, evidenceFor(entry, outcome), clock.monotonic())
     report(entry, result)
     if (outcome === 'fail' && before.verdict === 'healthy' && entry.state.streak === 1) expediteWitnesses(entry)
     const delayMs = entry.isExpedited ? 0 : nextDelayMs(entry.state, policy, random(), clock.monotonic())

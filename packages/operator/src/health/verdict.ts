@@ -4,7 +4,7 @@
  * Guarantees:
  * - A verdict changes to `unhealthy` only after `fall` consecutive failures, and to `healthy` only after `rise`
  *   consecutive successes. A target without a verdict needs one success (INV-6).
- * - Damping (INV-19): an ejected target stays out for 30 s × consecutive ejections, at most 300 s. There is no such delay
+ * - Damping (INV-19): an ejected target stays out for `ejectionMs` (30 s) × consecutive ejections, at most ten times that. There is no such delay
  *   before an ejection, so the detection bound of INV-17 holds for flapping targets, too.
  * - An inconclusive result (the prober's own fault) changes nothing.
  * - What a fall needs besides the count is a clear `Evidence` (evidence.ts): while the prober seems partitioned the verdict
@@ -27,7 +27,7 @@ export interface TargetState {
   readonly streak: number
   readonly streakSinceMs: number
   readonly lastResultMs: number | undefined
-  /** Consecutive ejections; 0 again after `EJECTION_RESET_MS` of health. */
+  /** Consecutive ejections; 0 again after as long in health as the longest of them lasts. */
   readonly ejections: number
   readonly ejectedUntilMs: number
   /** When it fell after it had been healthy; undefined for a target that is unhealthy and never passed. */
@@ -37,8 +37,14 @@ export interface TargetState {
 }
 
 export const EJECTION_BASE_MS = 30_000
-export const EJECTION_CAP_MS = 300_000
-const EJECTION_RESET_MS = EJECTION_CAP_MS
+const EJECTION_CAP = 10
+export const EJECTION_CAP_MS = EJECTION_CAP * EJECTION_BASE_MS
+
+export interface Ejection {
+  /** Least time that a target which fell stays out; after the next falls twice, three times as long. @default 30 s */
+  readonly ejectionMs?: number
+}
+
 /** While other sites answer, a failure of most targets counts after this time. */
 export const PANIC_HOLD_MS = 300_000
 
@@ -61,7 +67,7 @@ export function initialState(nowMs: number, seed: Verdict = 'unknown'): TargetSt
 export function nextState(
   state: TargetState,
   outcome: ProbeOutcome,
-  policy: Pick<ProbePolicy, 'rise' | 'fall'>,
+  policy: Pick<ProbePolicy, 'rise' | 'fall'> & Ejection,
   evidence: Evidence,
   nowMs: number,
 ): TargetState {
@@ -74,15 +80,17 @@ export function nextState(
     streakSinceMs: continues ? state.streakSinceMs : nowMs,
     lastResultMs: nowMs,
   }
-  return outcome === 'pass'
-    ? afterPass(counted, policy.rise, nowMs)
-    : afterFailure(counted, policy.fall, evidence, nowMs)
+  return outcome === 'pass' ? afterPass(counted, policy, nowMs) : afterFailure(counted, policy, evidence, nowMs)
 }
 
-function afterPass(state: TargetState, rise: number, nowMs: number): TargetState {
+function afterPass(
+  state: TargetState,
+  { rise, ejectionMs }: Pick<ProbePolicy, 'rise'> & Ejection,
+  nowMs: number,
+): TargetState {
   switch (state.verdict) {
     case 'healthy': {
-      const isSettled = state.ejections > 0 && nowMs - state.sinceMs >= EJECTION_RESET_MS
+      const isSettled = state.ejections > 0 && nowMs - state.sinceMs >= capOf(ejectionMs)
       return { ...state, hold: undefined, ...(isSettled && { ejections: 0 }) }
     }
     case 'unknown':
@@ -93,18 +101,23 @@ function afterPass(state: TargetState, rise: number, nowMs: number): TargetState
   }
 }
 
-function afterFailure(state: TargetState, fall: number, evidence: Evidence, nowMs: number): TargetState {
+function afterFailure(
+  state: TargetState,
+  { fall, ejectionMs }: Pick<ProbePolicy, 'fall'> & Ejection,
+  evidence: Evidence,
+  nowMs: number,
+): TargetState {
   if (state.verdict === 'unhealthy' || state.streak < fall) return state
   switch (evidence) {
     case 'clear':
-      return eject(state, nowMs)
+      return eject(state, ejectionMs, nowMs)
     case 'partitioned': {
       const hold = holdOf(state, 'partitioned', nowMs)
       return state.verdict === 'unknown' ? { ...state, hold } : { ...state, verdict: 'unknown', sinceMs: nowMs, hold }
     }
     case 'panic': {
       const hold = holdOf(state, 'panic', nowMs)
-      return nowMs - hold.sinceMs >= PANIC_HOLD_MS ? eject(state, nowMs) : { ...state, hold }
+      return nowMs - hold.sinceMs >= PANIC_HOLD_MS ? eject(state, ejectionMs, nowMs) : { ...state, hold }
     }
   }
 }
@@ -113,8 +126,12 @@ function holdOf(state: TargetState, evidence: 'panic' | 'partitioned', nowMs: nu
   return state.hold?.evidence === evidence ? state.hold : { evidence, sinceMs: nowMs }
 }
 
-function eject(state: TargetState, nowMs: number): TargetState {
-  const wasSettled = state.verdict === 'healthy' && nowMs - state.sinceMs >= EJECTION_RESET_MS
+function capOf(ejectionMs = EJECTION_BASE_MS): number {
+  return EJECTION_CAP * ejectionMs
+}
+
+function eject(state: TargetState, ejectionMs: number | undefined, nowMs: number): TargetState {
+  const wasSettled = state.verdict === 'healthy' && nowMs - state.sinceMs >= capOf(ejectionMs)
   const ejections = (wasSettled ? 0 : state.ejections) + 1
   return {
     ...state,
@@ -123,7 +140,7 @@ function eject(state: TargetState, nowMs: number): TargetState {
     hold: undefined,
     ejections,
     lostMs: state.verdict === 'healthy' || state.hold !== undefined ? nowMs : undefined,
-    ejectedUntilMs: nowMs + Math.min(EJECTION_CAP_MS, EJECTION_BASE_MS * ejections),
+    ejectedUntilMs: nowMs + Math.min(capOf(ejectionMs), (ejectionMs ?? EJECTION_BASE_MS) * ejections),
   }
 }
 

@@ -7,6 +7,8 @@ export interface WorkerSettings {
   /** DNS server for the names of targets, `ADDRESS:PORT`. @default those of the machine */
   readonly resolver?: string
   readonly maxInFlight?: number
+  /** @default 30 s */
+  readonly ejectionMs?: number
   /** One Int32: the worker counts it up every `HEARTBEAT_MS`. Shared memory, so a busy main thread cannot mistake its own delay for the worker's. */
   readonly heartbeat: SharedArrayBuffer
 }

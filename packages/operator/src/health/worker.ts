@@ -36,6 +36,7 @@ const prober = createProber({
   }),
   onReport: send,
   ...(settings.maxInFlight !== undefined && { maxInFlight: settings.maxInFlight }),
+  ...(settings.ejectionMs !== undefined && { ejectionMs: settings.ejectionMs }),
 })
 
 setInterval(() => Atomics.add(beats, 0, 1), HEARTBEAT_MS)

@@ -10,7 +10,7 @@ import { hostOf, isPublished, loadBalancerOf } from '../hosts/load-balancer.ts'
 import { findOwner } from './decide/child.ts'
 import type { SourceDecider } from './decide/source-decision.ts'
 import type { SourceKind } from './options.ts'
-import { findHeldDns } from './report/report.ts'
+import { findHeldDns, isObserved } from './report/report.ts'
 
 export function isSourceChange(kind: SourceKind): (change: Change<Obj>) => boolean {
   // The addresses of these kinds are in their status.
@@ -29,6 +29,7 @@ export function isChildChange(change: Change<Obj>): boolean {
 /** Records of a child became held or are no longer held: the condition of the source contains this. */
 export function isHeldDnsChange(change: Change<Obj>): boolean {
   if (change.type !== 'updated') return false
+  if (isObserved(change.old) !== isObserved(change.object)) return true
   const [before, after] = [findHeldDns([{ object: change.old }]), findHeldDns([{ object: change.object }])]
   return before?.reason !== after?.reason || before?.message !== after?.message
 }

@@ -72,7 +72,12 @@ const manager: Right[] = [
       { names: ['dnslb-controller-manager-lease'] },
     ],
     ['events.k8s.io', 'events', ['create', 'patch'], 'reports on the objects that they are about'],
-    ['events.k8s.io', 'events', ['list'], 'what was reported minutes before a restart is not reported again'],
+    [
+      'events.k8s.io',
+      'events',
+      ['list', 'watch'],
+      'what was reported minutes before a restart is not reported again; the history of the page',
+    ],
     [
       CRDS,
       'customresourcedefinitions',

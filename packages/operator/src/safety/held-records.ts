@@ -13,14 +13,14 @@ export interface HeldRecord {
 }
 
 export class HeldRecords {
-  readonly #ignored: ReadonlySet<Reason>
+  readonly #isLeft: (object: Immutable<Obj>, reason: string) => boolean
   readonly #byUid = new Map<string, HeldRecord>()
   readonly #listeners = new Set<(object: Immutable<Obj>) => void>()
   #isKnown = false
 
-  /** `ignored`: what is no fault, because somebody else writes the records. */
-  constructor(ignored: readonly Reason[] = []) {
-    this.#ignored = new Set(ignored)
+  /** `isLeft`: what is no fault, because somebody else writes the records of the object. */
+  constructor(isLeft: (object: Immutable<Obj>, reason: string) => boolean = () => false) {
+    this.#isLeft = isLeft
   }
 
   get isKnown(): boolean {
@@ -32,9 +32,8 @@ export class HeldRecords {
     this.#isKnown = true
   }
 
-  note(object: Immutable<Obj>, given: HeldRecord | undefined): void {
+  note(object: Immutable<Obj>, held: HeldRecord | undefined): void {
     const { uid = '' } = object.metadata
-    const held = given === undefined || this.#ignored.has(given.reason) ? undefined : given
     const before = this.#byUid.get(uid)
     if (before?.reason === held?.reason && before?.message === held?.message) return
     if (held === undefined) this.#byUid.delete(uid)
@@ -47,7 +46,12 @@ export class HeldRecords {
   }
 
   of(object: Immutable<Obj>): HeldRecord | undefined {
-    return this.#byUid.get(object.metadata.uid ?? '')
+    const held = this.#byUid.get(object.metadata.uid ?? '')
+    return held === undefined || this.#isLeft(object, held.reason) ? undefined : held
+  }
+
+  isLeft(object: Immutable<Obj>, reason: string): boolean {
+    return this.#isLeft(object, reason)
   }
 
   /** Called with the DNSEndpoint whose records became held, for another reason, or are no longer held. */

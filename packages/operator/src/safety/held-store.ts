@@ -58,3 +58,15 @@ export function joinStores(
     update: async (scope, change) => storeOf(scope).update(scope, change),
   }
 }
+
+/** The same store; `onChange` is called after each update that this process stored. */
+export function observedStore<S extends HeldState>(store: HeldStore<S>, onChange: () => void): HeldStore<S> {
+  return {
+    ...store,
+    update: async (scope, change) => {
+      const state = await store.update(scope, change)
+      onChange()
+      return state
+    },
+  }
+}

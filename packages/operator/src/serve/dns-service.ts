@@ -26,6 +26,7 @@ import {
   type RegionSource,
   SecondaryZone,
   type TsigKey,
+  type Zone,
 } from '@seamark/dns'
 import { messageOf, poll, untilAborted } from '@seamark/kube'
 import { ProviderError, RecordsError } from '../rrset/error.ts'
@@ -49,6 +50,8 @@ export interface DnsService {
   readonly provider: Provider
   /** Zones and whether they are answered. */
   zones(): readonly ZoneStatus[]
+  /** What queries are answered from; undefined: the zone is refused. */
+  findZone(zone: Fqdn): Zone | undefined
   /**
    * Serves the zones of this configuration from now on, a new one as at a start: when `lead` or the leader has created it. Takes
    * its rate limit, too.
@@ -309,6 +312,10 @@ class Service implements DnsService {
 
   zones(): ZoneStatus[] {
     return this.#zones.statuses()
+  }
+
+  findZone(zone: Fqdn): Zone | undefined {
+    return this.zones().some((each) => each.zone === zone && each.isServed) ? this.#zones.findZone(zone) : undefined
   }
 
   check(): string | undefined {

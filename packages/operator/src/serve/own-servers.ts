@@ -3,7 +3,7 @@ import type { ServerAddress } from '@seamark/dns'
 import type { DnsService } from './dns-service.ts'
 
 /** Listening on every address includes loopback. */
-const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+export const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
 /** Empty: no zone of this server has the name. */
 export function ownServers(

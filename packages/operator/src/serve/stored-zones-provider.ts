@@ -37,13 +37,17 @@ export function storedZonesProvider(options: StoredZonesProviderOptions): Provid
     ...inner,
     zones: async () => origins.map((origin) => ({ id: origin, name: origin })),
     async read(zone, names, signal) {
-      loaded.set(zone.name, await load(zone.name, options))
+      loaded.set(zone.name, await loadStoredZone(zone.name, options))
       return inner.read(zone, names, signal)
     },
   }
 }
 
-async function load(name: string, { config, client, namespace }: StoredZonesProviderOptions): Promise<Zone> {
+/** Throws ProviderError when it is not stored, or cannot be read. */
+export async function loadStoredZone(
+  name: string,
+  { config, client, namespace }: StoredZonesProviderOptions,
+): Promise<Zone> {
   const origin = fqdn(name)
   const store =
     config.dataDir === ''

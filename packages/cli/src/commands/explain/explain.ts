@@ -1,53 +1,15 @@
 /**
  * `seamark explain HOST`: from the source to the answer, hop by hop, and the first one that is broken. Read-only. With a URL
  * the last hop is the route: which rule of which object takes the request in the gateway.
- * With providers in the configuration the plan and the records of the zone are read as the manager reads them.
  */
-import { isIP } from 'node:net'
-import { createDnsClient, groupRecords, type ServerAddress } from '@seamark/dns'
-import { type Cluster, ConfigMap, messageOf } from '@seamark/kube'
-import {
-  type AnswerFact,
-  checkSources,
-  CONFIGURATION_OBJECT,
-  createKillSwitch,
-  DNSEndpoint,
-  explain,
-  type ExplainFacts,
-  type ExplainDeps,
-  type Explanation,
-  findPlanFact,
-  findRecordReports,
-  fleetHops,
-  type PlanFactDeps,
-  gatherFacts,
-  type HostTrace,
-  isPausedBy,
-  massLimits,
-  type LoadedConfig,
-  openEngine,
-  openRecordsStores,
-  processGrants,
-  ProviderError,
-  publishedAddresses,
-  publishOptions,
-  REASONS,
-  recordsInUse,
-  RecordsError,
-  servedBy,
-  sourceOf,
-  storedAnswer,
-  storedZonesProvider,
-  tenantRules,
-  traceHost,
-  waitingOf,
-} from '@seamark/operator'
+import { type Explanation, REASONS, traceHost } from '@seamark/operator'
 import { Command } from 'commander'
-import { CommandError, EXIT, type Io } from '../../command.ts'
+import { EXIT, type Io } from '../../command.ts'
 import { addKubeFlags, DEFAULT_NAMESPACE, type KubeFlags, openCluster } from '../../flags/kube-flags.ts'
 import { addOutputFlag, printValue } from '../../output-form.ts'
+import { explainHost, parseDnsServer, readHost } from './host-explanation.ts'
 import { parseQuestion, printTrace, traceInCluster } from './request-hop.ts'
-import { addSettingFlags, readConfig } from '../../flags/setting-flags.ts'
+import { addSettingFlags, configPath, readConfig } from '../../flags/setting-flags.ts'
 
 interface Flags extends KubeFlags {
   config?: string
@@ -64,7 +26,7 @@ export function build(io: Io): Command {
     .option('-H, --header <name: value>', 'header field of the request; may be repeated', collect, [])
     .option('-X, --request <method>', 'method of the request', 'GET')
     .option('--config <file>', 'ManagerConfiguration file of the manager [SEAMARK_CONFIG]')
-    .option('--server <address[:port]>', 'DNS server to ask')
+    .option('--server <address[:port]>', 'DNS server to ask; else those of the zone')
     .option(
       '-n, --namespace <name>',
       `namespace of the manager, where its switches and guard state are; else that of the configuration, else ${DEFAULT_NAMESPACE}`,
@@ -73,43 +35,20 @@ export function build(io: Io): Command {
   addSettingFlags(command, { isListed: false })
   return command.action(async (argument: string, flags: Flags & Record<string, unknown>) => {
     const question = parseQuestion(argument, flags.request.toUpperCase(), flags.header)
-    const host = question === undefined ? argument : hostOf(question)
+    const host = question === undefined ? readHost(argument) : hostOf(question)
     if (flags.server !== undefined) parseDnsServer(flags.server)
     const { config } = await readConfig(io, flags)
     const cluster = await openCluster(io, flags)
-    const { server } = flags
     try {
-      const answer =
-        server === undefined ? undefined : async (name: string, signal: AbortSignal) => ask(server, name, signal)
-      const hasProviders = recordsInUse(config).providers.length > 0 || config.dns.listen.length > 0
-      const plan = planReader(io, cluster, config, config.namespace || DEFAULT_NAMESPACE)
-      const facts = await gatherFacts(
-        host,
-        {
-          cluster,
-          options: publishOptions(config.publish, processGrants(config.grants, config.namespace || DEFAULT_NAMESPACE), {
-            fleet: config.fleet.enabled ? config.fleet : undefined,
-            balance: config.balance.enabled,
-          }),
-          isPublishOn: config.publish.enabled,
-          ...(hasProviders && { plan }),
-          ...(answer !== undefined && { answer }),
-          manager: async (signal) => ({
-            isPaused: config.pause || (await readPause(cluster, config.namespace || DEFAULT_NAMESPACE, signal)),
-            mode: config.mode,
-          }),
-        },
-        io.signal,
-      )
       const trace = await traceHost(cluster.client, host, io.signal).catch(() => undefined)
-      const published = trace === undefined ? undefined : publishedAddresses(trace)
       const request = question === undefined ? undefined : await traceInCluster(cluster.client, question, io.signal)
-      const explanation = explain({
-        ...facts,
-        ...(trace !== undefined && { fleet: fleetHops(trace) }),
-        ...(published !== undefined && { published }),
-        ...(trace !== undefined && fleetFacts(trace)),
-        ...(hasOnlyOwnZones(config) && { ownZones: config.dns.zones.map(zoneName) }),
+      const { explanation } = await explainHost(io, {
+        host,
+        cluster,
+        config,
+        isConfigured: configPath(io, flags) !== undefined,
+        server: flags.server,
+        trace,
         ...(request !== undefined && { route: { isServed: request.outcome !== 'none', text: request.text } }),
       })
       const { output } = flags
@@ -132,128 +71,6 @@ function collect(value: string, before: readonly string[]): string[] {
 
 function hostOf({ authority }: { readonly authority: string }): string {
   return authority.replace(/:\d+$/, '')
-}
-
-/** The manager's own view of a name: the same providers, guard state and switches, and no write. */
-function planReader(
-  io: Io,
-  cluster: Cluster,
-  config: LoadedConfig['config'],
-  namespace: string,
-): NonNullable<ExplainDeps['plan']> {
-  const { mode, pause, dns } = config
-  const records = recordsInUse(config)
-  return async (host, targets, signal) => {
-    const { client } = cluster
-    // Without providers, names outside of the zones of the DNS server are left to ExternalDNS.
-    if (records.providers.length === 0 && !isInZone(host, dns.zones)) return undefined
-    const isPaused = pause || (await readPause(cluster, namespace, signal))
-    const killSwitch = createKillSwitch(...(isPaused ? ['paused'] : []))
-    const stores = openRecordsStores(client, namespace, records.stateFolder)
-    try {
-      const limits = massLimits(config.safety)
-      const providers = dns.listen.length === 0 ? [] : [storedZonesProvider({ config: dns, client, namespace })]
-      const opened = {
-        config: records,
-        mode,
-        env: io.env,
-        client,
-        killSwitch,
-        providers,
-        massLimits: limits,
-        ...stores,
-      }
-      const { engine } = await openEngine(opened)
-      try {
-        const { namespace: only } = records.dnsEndpoints
-        const { items } = await client.list(DNSEndpoint, { signal, ...(only !== '' && { namespace: only }) })
-        const endpoints = items.filter(servedBy(records))
-        const present = new Set(endpoints.map((object) => sourceOf(object).uid))
-        const confirmGone: PlanFactDeps['confirmGone'] = async (owned) =>
-          checkSources(
-            client,
-            { owned, present, isServed: servedBy(records), now: Date.now(), massLimits: limits },
-            signal,
-          )
-        const rules = tenantRules(records, processGrants(config.grants, namespace), namespace)
-        const deps: PlanFactDeps = {
-          engine,
-          endpoints,
-          defaultTtl: records.defaultTtl,
-          rules,
-          plans: stores.plans,
-          reports: async (requesting, name) => findRecordReports(requesting, name, client, signal),
-        }
-        return await findPlanFact(host, targets, endpoints.length === 0 ? deps : { ...deps, confirmGone }, signal)
-      } finally {
-        await engine.close()
-      }
-    } catch (error) {
-      if (error instanceof RecordsError) throw new CommandError(error.message, EXIT.usage)
-      if (!(error instanceof ProviderError)) throw error
-      const providerFault = { reason: error.code, message: error.message }
-      return { zone: '', pending: [], refused: [], records: [], providerFault }
-    }
-  }
-}
-
-/** `zones`: NAME or NAME=FILE. */
-function isInZone(host: string, zones: readonly string[]): boolean {
-  const name = host.toLowerCase().replace(/\.$/, '')
-  return zones.map(zoneName).some((zone) => name === zone || name.endsWith(`.${zone}`))
-}
-
-function zoneName(text: string): string {
-  return (text.split('=', 1)[0] ?? '').toLowerCase().replace(/\.$/, '')
-}
-
-/** Nothing of this configuration answers other names. */
-function hasOnlyOwnZones(config: LoadedConfig['config']): boolean {
-  const { dns, fleet } = config
-  return dns.listen.length > 0 && recordsInUse(config).providers.length === 0 && !fleet.answeredElsewhere
-}
-
-async function readPause({ client }: Cluster, namespace: string, signal: AbortSignal): Promise<boolean> {
-  const switches = await client.find(ConfigMap, `${namespace}/${CONFIGURATION_OBJECT}`, { signal })
-  return isPausedBy(switches?.metadata.annotations)
-}
-
-/** Throws CommandError when the flag --server is no address. */
-function parseDnsServer(server: string): ServerAddress {
-  const match = /^(?:\[(?<v6>[^\]]+)\]|(?<v4>[^:]+))(?::(?<port>\d+))?$/.exec(server)
-  const host = match?.groups?.['v6'] ?? match?.groups?.['v4'] ?? server
-  if (isIP(host) === 0) throw new CommandError(`--server ${server} is not ADDRESS or ADDRESS:PORT`, EXIT.usage)
-  return { address: host, port: Number(match?.groups?.['port'] ?? 53) }
-}
-
-async function ask(server: string, name: string, signal: AbortSignal): Promise<AnswerFact> {
-  const at = parseDnsServer(server)
-  const client = createDnsClient()
-  try {
-    const replies = await Promise.all(
-      ['A', 'AAAA'].map(async (type) => client.query({ server: at, name, type, signal })),
-    )
-    const sets = replies.flatMap((reply) => groupRecords(reply.message.answers))
-    const targets = sets
-      .filter((set) => ['A', 'AAAA', 'CNAME'].includes(set.type))
-      .flatMap((set) => set.values.map((value) => value.replace(/\.$/, '')))
-    return { server, targets: [...new Set(targets)] }
-  } catch (error) {
-    return { server, targets: [], fault: messageOf(error) }
-  } finally {
-    await client.close()
-  }
-}
-
-/** What the manager stored about a host of the fleet, beside its hops. */
-function fleetFacts(trace: HostTrace): Pick<ExplainFacts, 'storedAnswer' | 'waiting' | 'isAnswerPartial'> {
-  const stored = storedAnswer(trace)
-  const waiting = waitingOf(trace)
-  return {
-    ...(stored !== undefined && { storedAnswer: stored }),
-    ...(waiting !== undefined && { waiting }),
-    isAnswerPartial: trace.roots.some(({ global }) => ['weighted', 'geo'].includes(global.spec.strategy)),
-  }
 }
 
 const SIGNS = { ok: '✔', degraded: '!', broken: '✗', skipped: '–' } as const

@@ -11,6 +11,7 @@ import {
   configFromText,
   connect,
   findCondition,
+  Forbidden,
   Secret,
   poll,
   systemClock,
@@ -135,6 +136,7 @@ async function add(io: Io, hub: Connection, context: string, flags: MemberFlags)
       EXIT.usage,
     )
   const say = (line: string): void => void io.stdout.write(`${line}\n`)
+  await findSecret(hub.client, name, flags.namespace)
   const { kubeconfig, server } = await prepareMember(io, context, flags)
   await prepareHub(io, hub.client, flags.namespace, say)
   await writeSecret(hub.client, name, flags.namespace, kubeconfig)
@@ -170,6 +172,7 @@ async function prepareHub(io: Io, client: Client, namespace: string, say: (line:
 async function renew(io: Io, hub: Connection, context: string, flags: MemberFlags): Promise<void> {
   const name = flags.name ?? context
   const found = await findCluster(hub.client, name)
+  await findSecret(hub.client, name, flags.namespace)
   const createNamespaces = found.spec.namespacePolicy === 'Create'
   const { kubeconfig } = await prepareMember(io, context, { ...flags, createNamespaces })
   await writeSecret(hub.client, name, flags.namespace, kubeconfig)
@@ -255,13 +258,34 @@ function secretName(name: string): string {
   return `${name}-kubeconfig`
 }
 
+/**
+ * The Secret that registers a cluster; undefined: there is none. Throws when it is in another namespace: the manager reads those of
+ * its own namespace only.
+ */
+async function findSecret(client: Client, name: string, namespace: string): Promise<Secret | undefined> {
+  const labelSelector = `seamark.io/cluster=${name}`
+  const own = await client.list(Secret, { namespace, labelSelector })
+  if (own.items[0] !== undefined) return own.items[0]
+  const all = await client.list(Secret, { labelSelector }).catch((error: unknown) => {
+    // The right to read those of one namespace is sufficient.
+    if (error instanceof Forbidden) return own
+    throw error
+  })
+  const other = all.items[0]?.metadata.namespace
+  if (other === undefined) return undefined
+  throw new CommandError(
+    `cluster ${name} is registered in namespace ${other}, and its Secret is read there; repeat the command with -n ${other}`,
+    EXIT.refused,
+  )
+}
+
 async function writeSecret(client: Client, name: string, namespace: string, kubeconfig: string): Promise<void> {
-  const { items } = await client.list(Secret, { namespace, labelSelector: `seamark.io/cluster=${name}` })
+  const found = await findSecret(client, name, namespace)
   await client.apply(
     Secret,
     {
       metadata: {
-        name: items[0]?.metadata.name ?? secretName(name),
+        name: found?.metadata.name ?? secretName(name),
         namespace,
         labels: { 'seamark.io/cluster': name },
       },

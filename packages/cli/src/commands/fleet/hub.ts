@@ -2,7 +2,7 @@
  * `seamark hub init`: what a hub needs before its first manager (namespace, CRDs, the class of roots, the account of a manager
  * with its rights), and the configuration to run it with. Nothing that exists is taken over: it can be repeated.
  */
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { type Client, CustomResourceDefinition, IngressClass, messageOf, Namespace } from '@seamark/kube'
 import { dnsEndpointCrd, fleetCrds, loadBalancerCrds, loadConfig } from '@seamark/operator'
 import { Command } from 'commander'
@@ -48,14 +48,16 @@ async function init(io: Io, flags: Flags): Promise<void> {
   const hub = await openCluster(io, flags)
   try {
     const isLocal = isLoopbackServer((await readKubeConfig(io, flags)).server)
-    const text = hubConfig({ namespace: flags.namespace, zone: flags.zone, isLocal })
+    const zone = flags.zone?.toLowerCase().replace(/\.$/, '')
+    const text = hubConfig({ namespace: flags.namespace, zone, isLocal })
     const loaded = loadConfig({ file: text })
     if (!loaded.ok) throw new CommandError(loaded.faults.join('\n'), EXIT.usage)
     const say = (line: string): void => void io.stdout.write(`${line}\n`)
     if (flags.dryRun === true) await preview(hub.client, flags.namespace, text, say)
     else {
+      await checkConfigFile()
       await prepare(hub.client, flags.namespace, io.signal, say)
-      await writeConfig(text, flags, say)
+      await writeConfig(text, { ...flags, ...(zone !== undefined && { zone }) }, say)
     }
   } finally {
     await hub.close()
@@ -121,16 +123,31 @@ async function preview(client: Client, namespace: string, text: string, say: Say
 async function readExisting(): Promise<string | undefined> {
   return readFile(CONFIG_FILE, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
-    throw new CommandError(`${CONFIG_FILE}: ${messageOf(error)}`)
+    throw new CommandError(
+      `${CONFIG_FILE} cannot be read: ${messageOf(error)}; move it away, or run the command in another folder`,
+    )
+  })
+}
+
+/** Before anything is written to the hub: a file can be created, or is there. */
+async function checkConfigFile(): Promise<void> {
+  if ((await readExisting()) !== undefined) return
+  await createConfig('')
+  await rm(CONFIG_FILE)
+}
+
+async function createConfig(text: string): Promise<void> {
+  await writeFile(CONFIG_FILE, text, { flag: 'wx' }).catch((error: unknown) => {
+    throw new CommandError(
+      `${CONFIG_FILE} cannot be written: ${messageOf(error)}; run the command in a folder that this user may write to, or print the configuration with --dry-run`,
+    )
   })
 }
 
 async function writeConfig(text: string, { namespace, zone }: Flags, say: Say): Promise<void> {
   const existing = await readExisting()
   if (existing === undefined) {
-    await writeFile(CONFIG_FILE, text, { flag: 'wx' }).catch((error: unknown) => {
-      throw new CommandError(`${CONFIG_FILE} cannot be written: ${messageOf(error)}`)
-    })
+    await createConfig(text)
     say(
       zone === undefined
         ? `${CONFIG_FILE} is written: without a zone DNSEndpoints are left to ExternalDNS`

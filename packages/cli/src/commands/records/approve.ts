@@ -101,7 +101,7 @@ async function list(io: Io, { held }: OpenedStores, form: Flags['output']): Prom
 }
 
 /** A new value of the annotation has the manager plan every zone. */
-async function askForPass({ client }: Cluster, namespace: string): Promise<void> {
+export async function askForPass({ client }: Pick<Cluster, 'client'>, namespace: string): Promise<void> {
   const metadata = { annotations: { [VERIFY_ANNOTATION]: new Date().toISOString() } }
   const key = `${namespace}/${CONFIGURATION_OBJECT}`
   if ((await client.find(ConfigMap, key)) === undefined) {

@@ -14,6 +14,7 @@ import {
   lookUpServers,
   DNSEndpoint,
   heldSets,
+  holdReported,
   openObjectStore,
   DNSLoadBalancer,
   nameAmong,
@@ -59,7 +60,7 @@ async function withLoadBalancers(
 ): Promise<TenantRules> {
   if (rules.adoptedByLoadBalancers === undefined || cluster === undefined) return rules
   const { items } = await cluster.client.list(DNSLoadBalancer, { signal })
-  return { ...rules, nameOfLoadBalancer: nameAmong(items) }
+  return { ...rules, nameOfLoadBalancer: nameAmong(items, rules.findNameFault) }
 }
 
 type Manifest = Parameters<typeof sourceOf>[0]
@@ -111,7 +112,8 @@ export function build(io: Io): Command {
         'all',
         io.signal,
       )
-      await report(io, flags, planned)
+      const shown = { ...planned, plans: await withReports(planned.plans, objects, session, desired, io.signal) }
+      await report(io, flags, shown, planned.plans)
       await reportHeldObjects(io, session)
       warnAboutMissingFacts(io, planned, { isComplete: cluster !== undefined && isComplete, mode: session.mode })
     })
@@ -164,8 +166,33 @@ function parseManifests(file: string, text: string): Manifest[] {
   })
 }
 
-async function report(io: Io, flags: Flags, { plans, unread, withoutZone }: Planned): Promise<void> {
-  if (flags.out !== undefined) await writeFile(flags.out, printPlanJson(plans))
+/** What the manager reported cannot be computed here: a clock that is wrong, a change that the DNS service refuses. */
+async function withReports(
+  plans: readonly Plan[],
+  objects: readonly Manifest[],
+  { cluster }: Pick<Session, 'cluster'>,
+  { desired }: DesiredRecords,
+  signal: AbortSignal,
+): Promise<readonly Plan[]> {
+  if (cluster === undefined) return plans
+  const byUid = new Map(objects.map((object) => [sourceOf(object).uid, object as DNSEndpoint]))
+  const byName = new Map<string, DNSEndpoint[]>()
+  for (const { set, source } of desired) {
+    const endpoint = byUid.get(source.uid)
+    if (endpoint !== undefined) byName.set(set.name, [...(byName.get(set.name) ?? []), endpoint])
+  }
+  const requesting = (name: string): readonly DNSEndpoint[] => byName.get(name) ?? []
+  return holdReported(plans, requesting, cluster.client, signal)
+}
+
+/** `made`: for seamark apply, which tries also what the manager has failed to do. */
+async function report(
+  io: Io,
+  flags: Flags,
+  { plans, unread, withoutZone }: Planned,
+  made: readonly Plan[],
+): Promise<void> {
+  if (flags.out !== undefined) await writeFile(flags.out, printPlanJson(made))
   io.stdout.write(printPlans(plans, flags.output))
   for (const { name, type, code, message } of withoutZone)
     io.stderr.write(`held: ${name} ${type} ${code}: ${message}\n`)

@@ -40,7 +40,7 @@ import {
 } from '@seamark/operator'
 import type { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
-import { addSettingFlags, readConfig } from '../../flags/setting-flags.ts'
+import { addSettingFlags, configPath, readConfig } from '../../flags/setting-flags.ts'
 import { addKubeFlags, DEFAULT_NAMESPACE, type KubeFlags, openCluster } from '../../flags/kube-flags.ts'
 import { printTable, printValue } from '../../output-form.ts'
 
@@ -123,8 +123,11 @@ export async function withSession(
       rules: tenantRules(records, processGrants(config.grants, namespace), namespace),
     })
   } catch (error) {
-    if (error instanceof RecordsError)
-      throw new CommandError(error.message, error.code === 'CONFIG_INVALID' ? EXIT.usage : EXIT.error)
+    if (error instanceof RecordsError) {
+      if (error.code !== 'CONFIG_INVALID') throw new CommandError(error.message)
+      const advice = '; name the configuration of the manager with --config FILE or $SEAMARK_CONFIG'
+      throw new CommandError(`${error.message}${configPath(io, flags) === undefined ? advice : ''}`, EXIT.usage)
+    }
     if (error instanceof ProviderError) throw new CommandError(`${error.code}: ${error.message}`)
     throw error
   } finally {
@@ -180,11 +183,7 @@ export function applySwitches(
   return {
     async ready(signal) {
       // A watch retries without end; a plain read reports an error at once.
-      await cluster.client
-        .find(ConfigMap, `${namespace}/${CONFIGURATION_OBJECT}`, { signal })
-        .catch((cause: unknown) => {
-          throw new CommandError(`the kill switch cannot be read: ${messageOf(cause)}`, EXIT.error, { cause })
-        })
+      await cluster.client.find(ConfigMap, `${namespace}/${CONFIGURATION_OBJECT}`, { signal })
       await switches.ready(signal)
     },
     async stop() {

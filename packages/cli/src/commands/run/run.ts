@@ -18,6 +18,7 @@ import { CommandError, EXIT, type Io } from '../../command.ts'
 import { openLog } from '../../command-log.ts'
 import { ConfigChanges, watchConfig } from './config-watch.ts'
 import { runGateway } from './gateway-capability.ts'
+import { pageOf } from './page.ts'
 import { addKubeFlags, type KubeFlags, openCluster, ownNamespace } from '../../flags/kube-flags.ts'
 import { addSettingFlags, configPath, parseConfig, readConfig } from '../../flags/setting-flags.ts'
 
@@ -151,8 +152,9 @@ interface ManagerFacts {
   readonly log: Logger
 }
 
-function appOptions(io: Io, { cluster, config, namespace, log }: ManagerFacts): AppOptions {
+export function appOptions(io: Io, { cluster, config, namespace, log }: ManagerFacts): AppOptions {
   const { leaderElection, metrics, probes, publish, wildcard, dns, mode } = config
+  const page = pageOf(io, { config, namespace, log })
   return {
     cluster,
     log,
@@ -183,7 +185,9 @@ function appOptions(io: Io, { cluster, config, namespace, log }: ManagerFacts): 
     }),
     ...(isOn(metrics.address) && { metrics: metrics.address }),
     ...(isOn(probes.address) && { probes: probes.address }),
-    onReady: ({ probes: at, dns: dnsAddresses = [] }) => {
+    ...(page !== undefined && { page }),
+    onReady: ({ probes: at, dns: dnsAddresses = [], page: url }) => {
+      if (url !== undefined) io.stdout.write(`page ${url}\n`)
       for (const address of dnsAddresses) io.stdout.write(`dns ${address}\n`)
       io.stdout.write(`ready ${at ?? ''}\n`)
     },

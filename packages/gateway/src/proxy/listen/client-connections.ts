@@ -23,11 +23,32 @@ export const HTTP2_LIMITS = {
 /** The answer to the last request of each connection of HTTP/1. */
 const current = new WeakMap<object, ProxyResponse>()
 
+/** Answers of each connection of HTTP/1 that have not ended: of requests that a client sent before the answer to an earlier one. */
+const unfinished = new WeakMap<object, Set<ProxyResponse>>()
+
 /** A request of HTTP/1. */
-export function followRequest(connections: ConnectionTable, peer: Peer, response: ProxyResponse): void {
+export function followRequest(connections: ConnectionTable, peer: Peer & Duplex, response: ProxyResponse): void {
   connections.begin(peer)
   current.set(peer, response)
-  response.once('close', () => connections.end(peer))
+  const answers = unfinished.get(peer) ?? new Set()
+  if (!unfinished.has(peer)) {
+    unfinished.set(peer, answers)
+    peer.once('close', () => {
+      for (const each of answers) closeQueued(each)
+    })
+  }
+  answers.add(response)
+  response.once('close', () => {
+    answers.delete(response)
+    connections.end(peer)
+  })
+}
+
+/** Node tells only the answer whose turn it is that the connection has closed. */
+function closeQueued(response: ProxyResponse): void {
+  if (response.socket !== null) return
+  response.destroy()
+  response.emit('close')
 }
 
 /** All streams of a connection of HTTP/2. */
@@ -55,9 +76,12 @@ export function onContinue(
   }
 }
 
-/** Answers octets that are no request, or no body of the current one; once its answer has begun, the connection is closed. */
+/** Answers octets that are no request, or no body of the current one; once that one has an answer, the connection is closed. */
 export function onClientError(error: Error, socket: Duplex): void {
   const answering = current.get(socket)
-  if (answering?.headersSent === true && !answering.writableFinished) socket.destroy()
-  else refuse(socket, statusOfFault(error))
+  if (answering?.headersSent !== true) return refuse(socket, statusOfFault(error))
+  if (!answering.writableFinished) return void socket.destroy()
+  // A second answer to one request would be taken for the one to the next request.
+  if (answering.req.complete) refuse(socket, statusOfFault(error))
+  else socket.end(() => socket.destroy())
 }

@@ -146,6 +146,20 @@ describe('a TLS connection', () => {
     expect(await statusOf('other.test')).toBe('HTTP/1.1 421')
     expect(await statusOf('x.test.')).toBe('HTTP/1.1 421')
   })
+
+  it('is for the hosts of its group that have the same certificate and ask for the same client certificates', async () => {
+    const port = await listen(createHttpServer((_request, response) => response.end('ok')))
+    const group = 'a/gateway/tls'
+    const validating = { ...terminated, clientValidation: { ca: authority.certPem, isOptional: false } }
+    const others = [
+      { host: 'same.test', routes: [toOne], tls: { ...terminated }, group },
+      { host: 'validating.test', routes: [toOne], tls: validating, group },
+    ]
+    const { https } = await start({ tls: terminated, routes: [toOne], group }, port, {}, {}, others)
+    const statusOf = async (host: string) =>
+      (await exchange(await secure(https), GET.replace('x.test', host))).slice(9, 12)
+    expect([await statusOf('same.test'), await statusOf('validating.test')]).toEqual(['200', '421'])
+  })
 })
 
 describe('client certificates', () => {

@@ -17,6 +17,8 @@ export interface Exchange {
   readonly facts: RequestFacts
   readonly variables: RequestVariables
   readonly framing: Framing
+  /** Of the target and the header fields. */
+  readonly headerBytes: number
   readonly isTls: boolean
   readonly isHttp2: boolean
 }
@@ -25,7 +27,12 @@ export interface Exchange {
 const MAX_HEADER_FIELDS = 100
 
 /** The status to refuse the request with, if it is not acceptable. */
-export function readExchange(request: ProxyRequest, response: ProxyResponse, isTls: boolean): Exchange | number {
+export function readExchange(
+  request: ProxyRequest,
+  response: ProxyResponse,
+  isTls: boolean,
+  headerBytes: number,
+): Exchange | number {
   // Not by the version: a client of HTTP/1 writes any version into its request.
   const isHttp2 = request instanceof Http2ServerRequest
   if (!isHttp2 && !isHttp1(request)) return 505
@@ -70,7 +77,7 @@ export function readExchange(request: ProxyRequest, response: ProxyResponse, isT
     localPort: socket.localPort ?? 0,
     protocol: isHttp2 ? 'HTTP/2' : `HTTP/${request.httpVersion}`,
   }
-  return { request, response, facts, variables, framing, isTls, isHttp2 }
+  return { request, response, facts, variables, framing, headerBytes, isTls, isHttp2 }
 }
 
 function isHttp1({ httpVersionMajor, httpVersionMinor }: ProxyRequest): boolean {

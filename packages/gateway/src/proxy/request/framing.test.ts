@@ -122,6 +122,27 @@ describe('a request that cannot be framed or routed', () => {
       'POST / HTTP/1.1\r\nhost: x.test\r\ntransfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n',
     ],
     [501, 'a name like chunked', 'POST / HTTP/1.1\r\nhost: x.test\r\ntransfer-encoding: xchunked\r\n\r\n0\r\n\r\n'],
+    [
+      501,
+      'identity, and a second request',
+      `GET / HTTP/1.1\r\nhost: x.test\r\ntransfer-encoding: identity\r\n\r\n${INNER}`,
+    ],
+    [
+      501,
+      'another coding before a length',
+      'POST / HTTP/1.1\r\nhost: x.test\r\ntransfer-encoding: gzip\r\ncontent-length: 3\r\n\r\nabc',
+    ],
+    [
+      501,
+      'another coding after a length',
+      'POST / HTTP/1.1\r\nhost: x.test\r\ncontent-length: 3\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
+    ],
+    [
+      501,
+      'another coding with a length, and a second request with chunks',
+      'POST / HTTP/1.1\r\nhost: x.test\r\ntransfer-encoding: identity\r\ncontent-length: 3\r\n\r\nabc' +
+        'POST / HTTP/1.1\r\nhost: x.test\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
     [400, 'chunks in HTTP/1.0', 'POST / HTTP/1.0\r\nhost: x.test\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'],
     [
       400,
@@ -146,7 +167,9 @@ describe('a request that cannot be framed or routed', () => {
   ])('gets %i: %s', async (status, _name, octets) => {
     const one = await backend()
     const { port } = await start(irOf([route(forwardTo(['one'], { hasWebsocket: true }))]), { one: [one] })
-    expect(await raw(port, octets)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+    const answer = await raw(port, octets)
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+    expect(answer.match(/HTTP\/1/g)).toHaveLength(1)
     expect(one.seen).toEqual([])
   })
 

@@ -41,13 +41,26 @@ export function statusOfFault(error: Error): number {
       return reason?.startsWith('Invalid HTTP version') === true ? 505 : 400
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return 408
-    // The same code stands for a length beside a coding.
+    // Both stand for a length beside a coding, too, which comes second if the coding is not known.
     case 'HPE_INVALID_TRANSFER_ENCODING':
-      return reason?.includes('Content-Length') === true ? 400 : 501
+      return reason?.includes('Content-Length') === true && hasOnlyChunks(error) ? 400 : 501
+    case 'HPE_INVALID_CONTENT_LENGTH':
+      return reason?.includes('Transfer-Encoding') === true && !hasOnlyChunks(error) ? 501 : 400
     case undefined:
     default:
       return 400
   }
+}
+
+/** Whether the request that cannot be read has the coding `chunked`, as far as its header is in the packet with the fault. */
+function hasOnlyChunks(error: Error): boolean {
+  const { rawPacket, bytesParsed = 0 } = error as { readonly rawPacket?: Buffer; readonly bytesParsed?: number }
+  const text = rawPacket?.toString('latin1') ?? ''
+  const start = text.lastIndexOf('\r\n\r\n', Math.max(0, bytesParsed - 1))
+  const end = text.indexOf('\r\n\r\n', bytesParsed)
+  const header = text.slice(start < 0 ? 0 : start, end < 0 ? text.length : end)
+  const codings = [...header.matchAll(/^transfer-encoding:[\t ]*(.*?)[\t ]*$/gim)].map(([, coding = '']) => coding)
+  return codings.length === 0 || codings.join().toLowerCase() === 'chunked'
 }
 
 /** What CONNECT and unreadable octets of a client of HTTP/1 get. */

@@ -8,12 +8,14 @@ import type { Cluster, WeightedAddress } from '../../ir/model.ts'
 
 export interface ClusterState {
   readonly cluster: Cluster
-  /** Requests whose response has not ended. */
+  /** Requests whose response has not ended, and tunnels. */
   inFlight: number
+  /** Octets of the header fields of those, and of the requests that wait. */
+  headerBytes: number
   /** Requests that are being sent again. */
   retrying: number
   /** Sends requests that wait for a connection, oldest first. */
-  readonly waiting: (() => void)[]
+  readonly waiting: Set<() => void>
   next: number
   /** `host:port` of endpoints that failed their health check. */
   readonly unhealthy: Set<string>
@@ -111,7 +113,16 @@ export function endpointKey({ host, port }: Endpoint): string {
 }
 
 function newState(cluster: Cluster): ClusterState {
-  return { cluster, inFlight: 0, retrying: 0, waiting: [], next: -1, unhealthy: new Set(), busy: new Map() }
+  return {
+    cluster,
+    inFlight: 0,
+    headerBytes: 0,
+    retrying: 0,
+    waiting: new Set(),
+    next: -1,
+    unhealthy: new Set(),
+    busy: new Map(),
+  }
 }
 
 function isSame(a: Endpoint, b: Endpoint): boolean {

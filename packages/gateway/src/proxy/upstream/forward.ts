@@ -13,7 +13,8 @@ import type { Clock } from '@seamark/kube'
 import type { Endpoint } from '../../ir/endpoint.ts'
 import type { Action, Backend, Route } from '../../ir/model.ts'
 import { isReservedField } from '../../ir/field-names.ts'
-import { endpointKey, type Clusters, type ClusterState } from './clusters.ts'
+import { admit, admitNext, OVERFLOW } from './admission.ts'
+import type { Clusters, ClusterState } from './clusters.ts'
 import { answer, endToEnd, forwardedHeaders, guarded, writeHead, type Exchange } from '../request/exchange.ts'
 import { expandVariables, mutateHeaders, type HeaderMap } from '../request/header-variables.ts'
 import { findQuery } from '../request/request-facts.ts'
@@ -88,7 +89,7 @@ class Forwarding {
   #cancelTimeout: (() => void) | undefined
   #cancelTry: (() => void) | undefined
   #setCookie: string | undefined
-  /** Decrements the counters of the attempt that runs; called when its response has ended. */
+  /** Of the attempt that runs or waits; called when its response has ended. */
   #release: (() => void) | undefined
 
   constructor(
@@ -145,15 +146,15 @@ class Forwarding {
     const endpoint = state === undefined ? undefined : clusters.pick(state, this.#hash(), failed)
     if (state === undefined || endpoint === undefined) return this.fail(503, 'no healthy upstream')
     const sendLater = this.#guarded(() => this.#send(headers, body, failed))
-    const admitted = admit(state, () => {
+    const admitted = admit(state, endpoint, this.#exchange.headerBytes, () => {
+      this.#release = undefined
       if (!this.#isFinished) sendLater()
-      // Its client may be gone, or no endpoint is left: the next request gets the connection.
-      if (this.#isFinished) state.waiting.shift()?.()
+      // No endpoint may be left: the next request gets the connection.
+      if (this.#isFinished) admitNext(state)
     })
-    if (admitted === 'waiting') return
-    if (admitted === 'overflow')
-      return this.fail(503, 'upstream connect error or disconnect/reset before headers. reset reason: overflow')
-    this.#release = occupy(state, endpoint)
+    if (admitted === 'overflow') return this.fail(503, OVERFLOW)
+    this.#release = admitted.release
+    if (!admitted.isSent) return
     const { perTryTimeoutMs } = this.#retries
     const path = `${rewritePath(this.#action.rewrite, this.#route.match.path, facts.path)}${facts.search}`
     this.#call = upstreams.send(
@@ -328,38 +329,6 @@ export function chooseBackend({ backends, invalidWeight = 0 }: ForwardAction, ra
     if (at < 0) return backend
   }
   return invalidWeight > 0 ? undefined : backends.at(-1)
-}
-
-/** Of requests that wait for a connection, as in Envoy. */
-const DEFAULT_MAX_PENDING = 1_024
-
-/** Whether a request may be sent now; `waiting`: `later` is called when it may. */
-function admit(state: ClusterState, later: () => void): 'now' | 'waiting' | 'overflow' {
-  const { maxRequests, maxConnections, maxPendingRequests = DEFAULT_MAX_PENDING } = state.cluster.circuitBreakers ?? {}
-  if (maxRequests !== undefined && state.inFlight >= maxRequests) return 'overflow'
-  const { protocol } = state.cluster
-  // A connection of HTTP/2 carries many requests.
-  const isShared = protocol === 'h2' || protocol === 'h2c'
-  if (isShared || maxConnections === undefined || state.inFlight < maxConnections) return 'now'
-  if (state.waiting.length >= maxPendingRequests) return 'overflow'
-  state.waiting.push(later)
-  return 'waiting'
-}
-
-function occupy(state: ClusterState, endpoint: Endpoint): () => void {
-  const key = endpointKey(endpoint)
-  const counts = state.cluster.balancing === 'leastRequest'
-  state.inFlight++
-  if (counts) state.busy.set(key, (state.busy.get(key) ?? 0) + 1)
-  return () => {
-    state.inFlight--
-    if (counts) {
-      const left = (state.busy.get(key) ?? 1) - 1
-      if (left > 0) state.busy.set(key, left)
-      else state.busy.delete(key)
-    }
-    state.waiting.shift()?.()
-  }
 }
 
 /** Whether Node sends the answer in chunks, which alone can have trailers in HTTP/1: it refuses the field Trailer elsewhere. */

@@ -3,6 +3,7 @@ import { rewritePath } from '../request/rewrite.ts'
 import type { Exchange } from '../request/exchange.ts'
 import type { HeaderMap } from '../request/header-variables.ts'
 import type { Route } from '../../ir/model.ts'
+import { admit } from './admission.ts'
 import { isStreamed, type UpstreamBody } from './body.ts'
 import type { ForwardAction, ForwardDeps } from './forward.ts'
 import type { ReplayShare } from './replay-budget.ts'
@@ -23,6 +24,9 @@ export function sendCopies(
     const state = clusters.get(cluster)
     const endpoint = state === undefined ? undefined : clusters.pick(state)
     if (state === undefined || endpoint === undefined) continue
+    const admitted = admit(state, endpoint, exchange.headerBytes)
+    // Nobody waits for a copy.
+    if (admitted === 'overflow') continue
     const path = `${rewritePath(action.rewrite, route.match.path, facts.path)}${facts.search}`
     const copy = { ...headers, host: shadowHost(String(headers['host'])) }
     share?.hold()
@@ -32,6 +36,7 @@ export function sendCopies(
       isOver = true
       cancelTimeout()
       share?.release()
+      admitted.release()
     }
     const call = upstreams.send(
       state.cluster,

@@ -5,6 +5,7 @@ import { connect, type LookupFunction, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { HOP_BY_HOP } from '../../ir/field-names.ts'
 import type { TcpForwarding } from '../../ir/model.ts'
+import { admit } from './admission.ts'
 import type { Clusters } from './clusters.ts'
 import type { HeaderMap } from '../request/header-variables.ts'
 import { refuse, STATUS_TEXTS } from '../request/refusal.ts'
@@ -33,6 +34,9 @@ export function tunnelTcp(
   const state = backend === undefined ? undefined : clusters.get(backend.cluster)
   const endpoint = state === undefined ? undefined : clusters.pick(state)
   if (state === undefined || endpoint === undefined) return void socket.destroy()
+  const admitted = admit(state, endpoint, 0)
+  if (admitted === 'overflow') return void socket.destroy()
+  socket.once('close', admitted.release)
   const { host, port } = endpoint
   let upstream: Socket
   try {
@@ -53,6 +57,7 @@ export interface UpgradeTarget {
   readonly method: string
   readonly path: string
   readonly headers: HeaderMap
+  readonly headerBytes: number
 }
 
 /** Forwards an HTTP/1.1 upgrade; an answer other than 101 is passed on and the connection closed. */
@@ -61,6 +66,9 @@ export function tunnelUpgrade(target: UpgradeTarget, socket: Duplex, head: Buffe
   const state = clusters.get(target.cluster)
   const endpoint = state === undefined ? undefined : clusters.pick(state)
   if (state === undefined || endpoint === undefined) return refuse(socket, 503)
+  const admitted = admit(state, endpoint, target.headerBytes)
+  if (admitted === 'overflow') return refuse(socket, 503)
+  socket.once('close', admitted.release)
   const { cluster } = state
   // HTTP/2 backends get upgrades over HTTP/1.1, which their servers offer beside.
   const isTls = cluster.protocol === 'tls' || cluster.protocol === 'h2'

@@ -34,6 +34,31 @@ describe('Gateway API', () => {
     expect(conditions(result, 'a/web')).toEqual(['Accepted=True Accepted', 'ResolvedRefs=True ResolvedRefs'])
   })
 
+  it('counts routes for the listeners and hosts that they attach to only', () => {
+    const listeners = Array.from({ length: 64 }, (_, index) => ({
+      ...http,
+      name: `l${index}`,
+      hostname: `*.l${index}.test`,
+    }))
+    const matches = Array.from({ length: 16 }, (_, index) => ({ path: { type: 'PathPrefix', value: `/p${index}` } }))
+    const routes = Array.from({ length: 100 }, (_, index) => {
+      const section = index % 64
+      const parentRefs = [{ name: 'gw', namespace: 'infra', ...(index % 2 === 0 && { sectionName: `l${section}` }) }]
+      return httpRoute(`a/r${index}`, {
+        parentRefs,
+        hostnames: [`h${index}.l${section}.test`],
+        rules: [{ ...backend, matches }],
+      })
+    })
+    const result = run(web, gatewayClass, gateway(listeners), ...routes)
+    const reasons = routes.map(({ metadata }) => conditions(result, `a/${metadata.name}`)[0])
+    expect(new Set(reasons)).toEqual(new Set(['Accepted=True Accepted']))
+    // Without a section and hostname it is on all of them.
+    const many = Array.from({ length: 320 }, (_, index) => ({ path: { type: 'PathPrefix', value: `/p${index}` } }))
+    const all = httpRoute('a/all', { rules: [{ ...backend, matches: many }] })
+    expect(conditions(run(web, gatewayClass, gateway(listeners), all), 'a/all')[0]).toBe('Accepted=False TooManyRoutes')
+  })
+
   it('says why a route is not accepted', () => {
     const cases: [spec: object, expected: string][] = [
       [{ parentRefs: [{ name: 'gw', namespace: 'infra', sectionName: 'nope' }] }, 'NoMatchingParent'],

@@ -22,6 +22,7 @@ import { buildRule, type BuiltRule, type RuleInput } from './http-route-rule.ts'
 import type { HostOwners } from './host-owners.ts'
 import {
   attach,
+  countHosts,
   detachedIntents,
   servedParents,
   serveOwned,
@@ -92,8 +93,7 @@ function* attachRoute(input: Input, route: RouteObject): Parts<AttachedRoute> {
   const unsupported = patterns ?? built.map((each) => each.unsupported).find((fault) => fault !== undefined)
   const unresolved = built.map((each) => each.unresolved).find((fault) => fault !== undefined)
   const rules = unsupported === undefined ? built.flatMap((each) => each.routes) : []
-  const given = object.spec?.hostnames?.length ?? 0
-  const hosts = ours.reduce((sum, each) => sum + each.gateway.listeners.length * Math.max(1, given), 0)
+  const hosts = rules.length === 0 ? 0 : countHosts(objects, route, ours)
   const fault = unsupported ?? allowance.takeRoutes(namespace, hosts * rules.length)
   const attachments: Attachment[] = []
   for (const each of ours) {
@@ -207,19 +207,19 @@ function* serve(
   rules: readonly Route[],
   origin: Origin,
 ): Parts<void> {
-  const { protocol, tls, id } = listener
+  const { protocol, tls, id, gateway } = listener
   if (tls !== undefined) {
-    const group = `${listener.gateway}/${listener.spec.name}`
-    draft.claimTls(host, tls, origin, { group, listener: id })
+    const group = `${gateway}/${listener.spec.name}`
+    draft.claimTls(host, tls, origin, { group, gateway, listener: id })
     // The listener serves every name of its own, also those without a route: with 404.
     if (owners.ownsRest(listener)) {
-      draft.claimTls(listener.host, tls, origin, { group, listener: id })
+      draft.claimTls(listener.host, tls, origin, { group, gateway, listener: id })
       draft.reserveHost(id, listener.host)
     }
   }
   for (const [index, rule] of rules.entries()) {
     if (index % PART === PART - 1) yield
-    draft.addRoute(id, host, withListenerPort(rule, listener))
+    draft.addRoute(id, host, withListenerPort(rule, listener), gateway)
   }
   // Over TLS the server name has selected the listener before there is a request.
   if (protocol === 'http') for (const other of owners.moreSpecificHosts(listener, host)) draft.reserveHost(id, other)

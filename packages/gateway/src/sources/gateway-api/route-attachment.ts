@@ -61,6 +61,41 @@ export interface Attachment {
   readonly refusal?: string
 }
 
+/** The listeners that a parent names. */
+function namedListeners({ parent, gateway }: ServedParent): readonly ServedListener[] {
+  return gateway.listeners.filter(({ spec }) => {
+    const isSection = parent.sectionName === undefined || parent.sectionName === spec.name
+    return isSection && (parent.port === undefined || parent.port === spec.port)
+  })
+}
+
+/** Those of them that routes of this kind and namespace may attach to. */
+function allowedListeners(
+  objects: Objects,
+  named: readonly ServedListener[],
+  kind: string,
+  namespace: string,
+): readonly ServedListener[] {
+  return named.filter(({ spec, kinds, gateway, isAccepted }) => {
+    const [gatewayNamespace = ''] = gateway.split('/')
+    return isAccepted && kinds.includes(kind) && allowsNamespace(objects, spec, gatewayNamespace, namespace)
+  })
+}
+
+/** On how many hosts of listeners the rules of a route are served, over all of its parents; before anything is made. */
+export function countHosts(
+  objects: Objects,
+  { kind, object }: { readonly kind: string; readonly object: Immutable<AnyRoute> },
+  parents: readonly ServedParent[],
+): number {
+  const { namespace = '' } = object.metadata
+  let count = 0
+  for (const parent of parents)
+    for (const { host } of allowedListeners(objects, namedListeners(parent), kind, namespace))
+      count += intersectHosts(host, object.spec?.hostnames ?? []).length
+  return count
+}
+
 /**
  * Attaches a route to the listeners of one parent.
  * @param unsupported why the route cannot be served at all
@@ -73,20 +108,13 @@ export function attach(
   served: ServedParent,
   unsupported: RouteFault | undefined,
 ): Attachment {
-  const { parent, gateway } = served
   const { namespace = '' } = object.metadata
   const refuse = (reason: string, message: string): Attachment => {
     return { parent: served, accepted: condition('Accepted', false, reason, message), served: [] }
   }
-  const named = gateway.listeners.filter(({ spec }) => {
-    const isSection = parent.sectionName === undefined || parent.sectionName === spec.name
-    return isSection && (parent.port === undefined || parent.port === spec.port)
-  })
+  const named = namedListeners(served)
   if (named.length === 0) return refuse('NoMatchingParent', 'no listener has this sectionName and port')
-  const allowed = named.filter(({ spec, kinds, isAccepted }) => {
-    const isAllowed = allowsNamespace(objects, spec, gateway.gateway.metadata.namespace ?? '', namespace)
-    return isAccepted && kinds.includes(kind) && isAllowed
-  })
+  const allowed = allowedListeners(objects, named, kind, namespace)
   if (allowed.length === 0) {
     const message = 'no listener accepts routes of this kind and namespace; see allowedRoutes of the Gateway'
     return refuse('NotAllowedByListeners', message)

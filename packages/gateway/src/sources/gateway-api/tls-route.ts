@@ -87,7 +87,8 @@ function serveRoute(
           if (tcp === undefined) return
           if (!draft.setTcp(host, tcp, origin, listener.id))
             report(draft, route, 'MatchTaken', `host ${host} is forwarded by an older TLSRoute or an HTTPProxy`)
-          else if (listener.tls !== undefined) draft.claimTls(host, listener.tls, origin, { listener: listener.id })
+          else if (listener.tls !== undefined)
+            draft.claimTls(host, listener.tls, origin, { gateway: listener.gateway, listener: listener.id })
         }),
         unresolved === undefined
           ? condition('ResolvedRefs', true, 'ResolvedRefs', 'all references are resolved')

@@ -194,7 +194,16 @@ function decideValid(facts: BalanceFacts, settings: BalancerSettings): BalanceDe
   })
   const { records, reason, waitMs } = recordsOf(selection, facts, settings)
   const active = activeOf(records, selection, candidates)
-  const finding = findingOf({ provider: facts.provider, settings, candidates, records, reason, active, selection })
+  const finding = findingOf({
+    provider: facts.provider,
+    settings,
+    candidates,
+    records,
+    reason,
+    active,
+    selection,
+    maxChangesPerMinute: mostChanges(facts.defaults),
+  })
   const applied = statusOf(facts, finding)
   const events = [
     ...finding.events,
@@ -312,7 +321,7 @@ function currentOf(
 
 function recordsOf(
   selection: Selection,
-  { published, lookup, provider, changesMs, nowMs, answersByPolicy }: BalanceFacts,
+  { published, lookup, provider, changesMs, nowMs, answersByPolicy, defaults }: BalanceFacts,
   { recordName, ttlSeconds }: BalancerSettings,
 ): { records: RecordsDecision; reason: Reason; waitMs?: number } {
   const { reason } = selection
@@ -324,7 +333,7 @@ function recordsOf(
   // A provider that is missing or broken takes no record away.
   if (provider.state !== 'ready' || selection.kind === 'hold') return held()
   const recent = changesMs.filter((atMs) => nowMs - atMs < MINUTE_MS).sort((a, b) => a - b)
-  const tooMany = recent.length >= MAX_CHANGES_PER_MINUTE
+  const tooMany = recent.length >= mostChanges(defaults)
   const retryMs = (recent[0] ?? nowMs) + MINUTE_MS - nowMs
   if (selection.kind === 'remove') {
     const isChange = published === undefined || published.length > 0
@@ -342,6 +351,10 @@ function recordsOf(
   const isChange = published === undefined || !sameRecords(sets, published, true)
   if (isChange && tooMany && published !== undefined) return held('ChangeRateLimited', retryMs)
   return { records: { kind: 'publish', sets, cnames, isChange }, reason }
+}
+
+function mostChanges({ maxChangesPerMinute = MAX_CHANGES_PER_MINUTE }: BalanceDefaults): number {
+  return maxChangesPerMinute
 }
 
 function activeOf(

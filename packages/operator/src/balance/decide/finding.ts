@@ -49,6 +49,7 @@ interface FindingInput {
   readonly reason: Reason
   readonly active: readonly Candidate[]
   readonly selection: Selection
+  readonly maxChangesPerMinute: number
 }
 
 /** States and messages of the contract. */
@@ -60,6 +61,7 @@ export function findingOf({
   reason,
   active,
   selection,
+  maxChangesPerMinute,
 }: FindingInput): Finding {
   const { dnsName, namespace } = settings
   const failed = (message: string, more: Partial<Finding> = {}): Finding => ({
@@ -93,7 +95,7 @@ export function findingOf({
   }
   if (selection.reason === 'AllUnhealthy') return failed('no healthy targets found')
   if (records.kind === 'hold')
-    return { reason, message: HELD_MESSAGES[reason] ?? '', isReady: false, active, events: [] }
+    return { reason, message: heldMessages(maxChangesPerMinute)[reason] ?? '', isReady: false, active, events: [] }
   const isChange = records.kind === 'publish' && records.isChange === true
   return {
     reason,
@@ -104,11 +106,11 @@ export function findingOf({
   }
 }
 
-const HELD_MESSAGES: Partial<Record<Reason, string>> = {
-  ChangeRateLimited: `the records changed ${MAX_CHANGES_PER_MINUTE} times within a minute; the next change waits`,
+const heldMessages = (maxChangesPerMinute: number): Partial<Record<Reason, string>> => ({
+  ChangeRateLimited: `the records changed ${maxChangesPerMinute} times within a minute; the next change waits`,
   HealthUnknown: 'the health of the endpoints is not known yet; the records stay as they are',
   TargetUnresolved: 'no address is known for the host names of the endpoints; the records stay as they are',
-}
+})
 
 /** The original prefixes each host with a blank, hence two of them after "with". */
 export function replacing({ dnsName }: BalancerSettings, active: readonly Candidate[]): string {

@@ -34,15 +34,22 @@ export interface ContactHistory {
 
 export const NO_HISTORY: ContactHistory = { hits: 0, misses: 0, lastHitMs: undefined, countedMissMs: undefined }
 
-const MISS_SPACING_MS = 5_000
+const CONTACT_MS = 10_000
+
+export interface ContactTime {
+  readonly nowMs: number
+  readonly monotonicMs: number
+  /** Between two contacts: misses that are closer are one. @default 10 s */
+  readonly contactMs?: number
+}
 
 export function recordContact(
   { hits, misses, lastHitMs, countedMissMs }: ContactHistory,
   isHit: boolean,
-  { nowMs, monotonicMs }: { readonly nowMs: number; readonly monotonicMs: number },
+  { nowMs, monotonicMs, contactMs = CONTACT_MS }: ContactTime,
 ): ContactHistory {
   if (isHit) return { hits: hits + 1, misses: 0, lastHitMs: nowMs, countedMissMs: undefined }
-  if (countedMissMs !== undefined && monotonicMs - countedMissMs < MISS_SPACING_MS)
+  if (countedMissMs !== undefined && monotonicMs - countedMissMs < contactMs / 2)
     return { hits: 0, misses, lastHitMs, countedMissMs }
   return { hits: 0, misses: misses + 1, lastHitMs, countedMissMs: monotonicMs }
 }

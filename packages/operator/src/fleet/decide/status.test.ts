@@ -68,7 +68,7 @@ describe('the status of a root', () => {
     const fault = 'ns1 answers 192.0.2.1 for shop.example.com instead of 192.0.2.2'
     const given = facts([leaf('eu1')], { answered: ['192.0.2.1'], answerFault: fault })
     expect(statusOf(given, 'DNSPublished')).toBe('False AnswerDiffers')
-    expect(statusOf(given, 'Ready')).toBe('False NotYetPropagated')
+    expect(statusOf(given, 'Ready')).toBe('False AnswerDiffers')
     const { status } = decideStatus(given)
     expect(findCondition(status.conditions, 'DNSPublished')?.message).toContain(fault)
     expect(status.answered).toEqual(['192.0.2.1'])
@@ -83,6 +83,28 @@ describe('the status of a root', () => {
     expect(statusOf(given, 'Admitted')).toBe('True LeavesAdmitted')
     expect(statusOf({ ...given, partialHosts: ['a.test'] }, 'Degraded')).toBe('True PartialPaths')
     expect(statusOf(facts([leaf('eu1')], { isDnsVerified: false }), 'Ready')).toBe('False NotYetPropagated')
+  })
+
+  it('is not ready for the reason that its message explains', () => {
+    const said = (given: StatusFacts) => {
+      const ready = findCondition(decideStatus(given).status.conditions, 'Ready')
+      return `${ready?.status} ${ready?.reason}: ${ready?.message}`
+    }
+    const leaves = [leaf('eu1'), leaf('us1')]
+    expect(said(facts(leaves, { isDnsVerified: false }))).toBe(
+      'False NotYetPropagated: 2/2 leaves serve: DNS does not answer the hosts yet',
+    )
+    const dead = ['eu1', 'us1'].map((name) => leaf(name, { phase: 'Unhealthy', reason: 'ProbeFailed' }))
+    const meaning = 'the health check of the leaf fails'
+    expect(said(facts(dead))).toBe(`False ProbeFailed: 0/2 leaves serve: eu1: ${meaning}; us1: ${meaning}`)
+    const waiting = leaf('us1', { phase: 'Warming', reason: 'ProbePending' })
+    expect(said(facts([waiting, leaf('eu1', { phase: 'Unhealthy', reason: 'ProbeFailed' })]))).toMatch(
+      /^False ProbeFailed: 0\/2 leaves serve: eu1: .*; us1: the health check of the leaf has not passed yet$/,
+    )
+    const refused = leaf('eu1', { phase: 'Applied', reason: 'AdmissionPending', isAdmitted: false })
+    expect(said(facts([refused]))).toBe(
+      'False AdmissionPending: 0/1 leaves serve: eu1: the member has not admitted the leaf yet',
+    )
   })
 
   it('names every cluster that is missing, and why', () => {

@@ -4,7 +4,7 @@
  * Guarantees: independent of the order of leaves; `lastTransitionTime` changes only with the status of a condition; a leaf
  * whose cluster cannot be read keeps its last addresses in the merge.
  */
-import { type Condition, setCondition } from '@seamark/kube'
+import { type Condition, findCondition, setCondition } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
 import type { GlobalIngressSpec, GlobalIngressStatus } from '../../api/global-ingress.ts'
 import type { LeafAddress, Phase } from '../../api/leaf-ingress.ts'
@@ -128,15 +128,12 @@ export function decideStatus(facts: StatusFacts): StatusDecision {
   // What the manager lacks matters once there is something that it could publish.
   const cause = absence ?? (admitted.length > 0 ? facts.blocked : undefined)
   const served = `${serving.length}/${wanted.length} leaves serve`
+  const fault = cause ?? firstFault(wanted, placement.reason, findCondition(conditions, 'DNSPublished'))
   set(
     'Ready',
     isReady,
-    isReady
-      ? 'Serving'
-      : isAccepted && cause !== undefined
-        ? cause.reason
-        : firstReason(isAccepted, placement.reason, admitted.length, serving.length),
-    absence?.message ?? (isReady || cause === undefined ? served : `${served}: ${cause.message}`),
+    isReady ? 'Serving' : isAccepted ? fault.reason : 'HostsNotOwned',
+    absence?.message ?? (isReady ? served : `${served}: ${fault.message}`),
   )
   const draining = leaves.filter(({ phase }) => phase === 'Draining').map(({ cluster }) => cluster)
   const spares = placement.rejected.filter(({ reason }) => SPARE.has(reason)).slice(0, MAX_SPARES)
@@ -266,10 +263,20 @@ function degradations(
   return found
 }
 
-function firstReason(isAccepted: boolean, placement: Reason, admitted: number, serving: number): Reason {
-  if (!isAccepted) return 'HostsNotOwned'
-  if (admitted === 0) return placement === 'Placed' ? 'AdmissionPending' : placement
-  return serving === 0 ? 'ProbePending' : 'NotYetPropagated'
+/** Why a root with leaves is not ready: none is admitted, none serves, or DNS. The message is about what the reason names. */
+function firstFault(
+  wanted: readonly LeafSummary[],
+  placement: Reason,
+  dns: Pick<Condition, 'reason' | 'message'> | undefined,
+): Degradation {
+  const idle = wanted.filter(({ phase, lifecycle }) => phase !== 'Active' || lifecycle !== 'Active')
+  if (!wanted.some(({ isAdmitted }) => isAdmitted))
+    return { reason: placement === 'Placed' ? 'AdmissionPending' : placement, message: listOf(wanted, '') }
+  if (idle.length < wanted.length)
+    return { reason: (dns?.reason ?? 'NotYetPropagated') as Reason, message: dns?.message ?? '' }
+  // One that fails its checks before one that has not passed them yet.
+  const first = idle.find(({ phase }) => phase === 'Unhealthy') ?? idle.find(({ isAdmitted }) => isAdmitted)
+  return { reason: first?.reason ?? 'ProbePending', message: listOf(idle, '') }
 }
 
 function listOf(leaves: readonly LeafSummary[], otherwise: string): string {

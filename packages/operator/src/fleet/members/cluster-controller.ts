@@ -35,13 +35,14 @@ export interface ClusterControllerOptions {
   readonly views: MemberViews
   readonly metrics: ProductMetrics
   readonly leavesByCluster: Index<LeafIngress>
+  /** Between two contacts. */
+  readonly contactMs: number
   /** How long changes of leaves are collected. */
   readonly batchMs: () => number
   readonly isWriting: () => boolean
   readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
 }
 
-const CONTACT_INTERVAL = '10s'
 /** Between two whole checks: version, kinds, rights. */
 const CHECK_INTERVAL_MS = 10 * 60_000
 /** Many members may be unreachable at once, and each holds up its worker for the deadline. */
@@ -69,7 +70,7 @@ export function setUpClusters(manager: Manager, options: ClusterControllerOption
         .map((other) => other.metadata.name),
     )
     .triggers((mark) => options.registry.subscribe((name) => mark([name])))
-    .every(CONTACT_INTERVAL, (cache) => cache.list(Cluster).map(({ metadata }) => metadata.name))
+    .every(options.contactMs, (cache) => cache.list(Cluster).map(({ metadata }) => metadata.name))
     .gone(async (name) => clusters.forget(name))
     .reconcile((cluster, ctx) => clusters.reconcile(cluster, ctx))
 }
@@ -91,10 +92,10 @@ class Clusters {
     cluster: Immutable<Cluster> & { metadata: { name: string; uid: string } },
     ctx: Context,
   ): Promise<Next> {
-    const { registry, leavesByCluster, isWriting, untilMayWrite, metrics } = this.#options
+    const { registry, leavesByCluster, isWriting, untilMayWrite, metrics, contactMs } = this.#options
     const { name, deletionTimestamp, finalizers = [] } = cluster.metadata
     await untilMayWrite(ctx)
-    if (!isWriting()) return requeue(CONTACT_INTERVAL)
+    if (!isWriting()) return requeue(contactMs)
     if (!registry.isRead) return requeue('1s')
     const leaves = ctx.by(leavesByCluster, name)
     if (deletionTimestamp !== undefined && finalizers.includes(CLUSTER_FINALIZER)) {
@@ -150,6 +151,7 @@ class Clusters {
       history: recordContact(before?.history ?? NO_HISTORY, isHit, {
         nowMs: ctx.clock.now(),
         monotonicMs: nowMs,
+        contactMs: this.#options.contactMs,
       }),
       checkedMs: isDue ? nowMs : (before?.checkedMs ?? nowMs),
       checkedUnder: connection,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import { isHeldDnsChange } from '../triggers.ts'
 import { HeldRecords } from '../../safety/held-records.ts'
-import { awaitsRecords, conditionStatus, findHeldDns } from './report.ts'
+import { awaitsRecords, conditionStatus, findHeldDns, isObserved } from './report.ts'
 
 const endpoint = (status: 'True' | 'False'): DNSEndpoint => ({
   metadata: { namespace: 'ns', name: 'web', generation: 1 },
@@ -51,9 +51,11 @@ describe('the condition Published of a source', () => {
     expect(findHeldDns([{ object }], records)).toBeUndefined()
     expect(heard).toEqual(['web', 'web'])
     // Names outside of our zones may be somebody else's.
-    const own = new HeldRecords(['NoMatchingZone'])
+    const own = new HeldRecords((given) => isObserved(given))
     own.note(object, { reason: 'NoMatchingZone', message: 'no zone' })
-    expect(own.of(object)).toBeUndefined()
+    expect(own.of(object)).toBeDefined()
+    const observed: DNSEndpoint = { ...object, status: { observedGeneration: 1 } }
+    expect(own.of(observed)).toBeUndefined()
   })
 
   it('stays after a restart until records has read its zones', () => {

@@ -50,16 +50,23 @@ export interface HeldDns {
 /** Of the DNSEndpoints of a source: as records of this process says, else the condition that another process wrote. */
 export function findHeldDns(
   children: readonly { readonly object: Immutable<Obj> }[],
-  records?: Pick<HeldRecords, 'of'>,
+  records?: Pick<HeldRecords, 'of' | 'isLeft'>,
 ): HeldDns | undefined {
   for (const { object } of children) {
     const held = records?.of(object)
     if (held !== undefined) return { ...held, isNowhere: held.reason === 'NoMatchingZone' }
     const conditions = (object as Immutable<DNSEndpoint>).status?.conditions ?? []
     const served = conditions.find(({ type }) => type === SERVED_CONDITION)
-    if (served?.status === 'False') return { reason: served.reason, message: served.message ?? '', isNowhere: false }
+    if (served?.status !== 'False' || records?.isLeft(object, served.reason) === true) continue
+    const isNowhere = served.reason === 'NoMatchingZone' && !isObserved(object)
+    return { reason: served.reason, message: served.message ?? '', isNowhere }
   }
   return undefined
+}
+
+/** Records of this process, or ExternalDNS, have written what a DNSEndpoint requests, now or in an earlier generation. */
+export function isObserved(object: Immutable<Obj>): boolean {
+  return (object as Immutable<DNSEndpoint>).status?.observedGeneration !== undefined
 }
 
 /** Whether the condition is about records of which nothing is known yet: what it says stays until they are. */

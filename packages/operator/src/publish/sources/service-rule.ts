@@ -28,7 +28,7 @@ export function targetOf(
     return { state: 'known', addresses: origin.addresses, from: `${source.kind} ${source.namespace}/${source.name}` }
   const key = findService(source, options)
   if (key === undefined) {
-    const message = `no load balancer Service is configured for the class ${JSON.stringify(classOf(source.annotations, source.className))}`
+    const message = `no load balancer Service is configured for the class ${JSON.stringify(classOf(source.annotations, source.className))}; add one to publish.services`
     return { state: 'unknown', finding: warning('ServiceNotFound', message) }
   }
   const service = find(key)

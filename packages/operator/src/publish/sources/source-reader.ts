@@ -43,6 +43,11 @@ export function sourceKindToken(kind: SourceKind): Kind {
   return ADAPTERS[kind].kind
 }
 
+/** Undefined: no kind of source has this name. */
+export function sourceKindOf(name: string): Kind | undefined {
+  return Object.hasOwn(ADAPTERS, name) ? ADAPTERS[name as SourceKind].kind : undefined
+}
+
 export interface SourceReader {
   find(kind: SourceKind, key: string): { source: Source; object: Immutable<Obj> } | undefined
   read(kind: SourceKind, object: Immutable<Obj>): Source

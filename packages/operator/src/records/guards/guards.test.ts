@@ -496,6 +496,11 @@ describe('what belongs to others', () => {
     expect(held('_acme-challenge.cdn', 'TXT', { observed: own('*.cdn'), sources }, ['"x"'])).toBe('written')
   })
 
+  it('does not hold a name that only a wildcard of others answers, as it is with ExternalDNS', () => {
+    expect(held('x.apps', 'AAAA')).toBe('written')
+    expect(held('_acme-challenge.x.apps', 'TXT', {}, ['"x"'])).toBe('written')
+  })
+
   it('leaves an RRset with our marker ours: it is changed and restored beside records of others', () => {
     const mine = record('web', 'AAAA', ['2001:db8::9'])
     const changed = plan({

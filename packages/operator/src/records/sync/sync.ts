@@ -7,10 +7,10 @@
  * Guarantee: a failed pass is repeated with its names.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { type Context, type Manager, NotSynced } from '@seamark/kube'
+import { type Context, type Immutable, type Manager, NotSynced } from '@seamark/kube'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
-import { canonicalName, isInvalid } from '../../rrset/rrset.ts'
+import { holderOf, nameOfBalancer } from './tenants/balanced-names.ts'
 import type { TenantRules } from './tenants/tenant-rules.ts'
 import { supportsConditions } from '../../api/condition-support.ts'
 import type { Switches } from '../../process/switches.ts'
@@ -46,7 +46,7 @@ export function setUpSync(manager: Manager, options: SyncOptions): void {
   const { engine, endpointScope, killSwitch, switches, reports, untilMayWrite, ...rest } = options
   const informer = manager.cluster.informers.informer(DNSEndpoint, endpointScope)
   const adoptsForBalancers = rest.rules.adoptedByLoadBalancers !== undefined
-  const rules = adoptsForBalancers ? { ...rest.rules, nameOfLoadBalancer: lookUpName(manager) } : rest.rules
+  const rules = adoptsForBalancers ? { ...rest.rules, nameOfLoadBalancer: lookUpName(manager, rest.rules) } : rest.rules
   const pass = new RecordsPass({ ...rest, rules, killSwitch, switches, informer, log: manager.log })
   options.approvals.join(APPROVALS_PART)
   let hasConditions: boolean | undefined
@@ -69,10 +69,8 @@ export function setUpSync(manager: Manager, options: SyncOptions): void {
   if (adoptsForBalancers)
     aggregator.watches(
       DNSLoadBalancer,
-      ({ object }) => {
-        const name = canonicalName(object.spec.DNSName ?? '')
-        return isInvalid(name) ? [] : [name]
-      },
+      // Whoever else asks for its name, or for the one that it had, may have it from now on, or no longer.
+      (change) => [...namesOf(change.object), ...(change.type === 'updated' ? namesOf(change.old) : [])],
       { optional: true },
     )
   aggregator
@@ -109,16 +107,26 @@ export function setUpSync(manager: Manager, options: SyncOptions): void {
 }
 
 /** Of the cache: a load balancer that is not known yet adopts nothing, and its names are passed again when it is. */
-function lookUpName({ cluster }: Manager): NonNullable<TenantRules['nameOfLoadBalancer']> {
+function lookUpName(manager: Manager, { findNameFault }: TenantRules): NonNullable<TenantRules['nameOfLoadBalancer']> {
+  const { informers } = manager.cluster
+  const byName = manager.index(DNSLoadBalancer, 'requestedName', namesOf)
   return (key, uid) => {
     try {
-      const found = cluster.informers.get(DNSLoadBalancer, key)
-      return found?.metadata.uid === uid ? found.spec.DNSName : undefined
+      const found = informers.get(DNSLoadBalancer, key)
+      const name = found?.metadata.uid === uid ? nameOfBalancer(found) : undefined
+      if (name === undefined) return undefined
+      const holder = holderOf(name, informers.by(byName, name), findNameFault)
+      return holder?.metadata.uid === uid ? name : undefined
     } catch (error) {
       if (error instanceof NotSynced) return undefined
       throw error
     }
   }
+}
+
+function namesOf(object: Immutable<DNSLoadBalancer>): string[] {
+  const name = nameOfBalancer(object)
+  return name === undefined ? [] : [name]
 }
 
 /** Changes of the status only are ignored: we write it. */

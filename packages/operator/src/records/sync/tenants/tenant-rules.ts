@@ -8,6 +8,7 @@ import { keyOf } from '@seamark/kube/object'
 import type { DNSLoadBalancer } from '../../../api/dns-load-balancer.ts'
 import { claimText } from '../../../rrset/external-dns-registry.ts'
 import type { RecordsConfig } from '../../config.ts'
+import { holderOf, nameOfBalancer } from './balanced-names.ts'
 import type { EndpointLimits } from './tenant-limits.ts'
 
 export interface TenantRules {
@@ -20,14 +21,30 @@ export interface TenantRules {
   isTrusted(namespace: string): boolean
   /** What the records of load balancers may adopt, because the configuration names it. @default nothing */
   readonly adoptedByLoadBalancers?: string
-  /** The DNS name of the load balancer with this key and UID; undefined when there is none, or it is not known. @default none */
+  /**
+   * The DNS name that the load balancer with this key and UID has; undefined when there is none, it is not known, or the name is
+   * another one's. @default none
+   */
   readonly nameOfLoadBalancer?: (key: string, uid: string) => string | undefined
 }
 
 /** For commands, which list the load balancers. */
-export function nameAmong(balancers: readonly DNSLoadBalancer[]): NonNullable<TenantRules['nameOfLoadBalancer']> {
-  const names = new Map(balancers.map((each) => [`${keyOf(each)} ${each.metadata.uid}`, each.spec.DNSName]))
-  return (key, uid) => names.get(`${key} ${uid}`)
+export function nameAmong(
+  balancers: readonly DNSLoadBalancer[],
+  findNameFault: NameRule,
+): NonNullable<TenantRules['nameOfLoadBalancer']> {
+  const byName = new Map<string, DNSLoadBalancer[]>()
+  for (const each of balancers) {
+    const name = nameOfBalancer(each)
+    if (name !== undefined) byName.set(name, [...(byName.get(name) ?? []), each])
+  }
+  const held = new Map(
+    [...byName].map(([name, list]) => {
+      const holder = holderOf(name, list, findNameFault)
+      return [holder === undefined ? '' : `${keyOf(holder)} ${holder.metadata.uid}`, name]
+    }),
+  )
+  return (key, uid) => held.get(`${key} ${uid}`)
 }
 
 /**

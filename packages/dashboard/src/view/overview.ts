@@ -1,0 +1,357 @@
+/**
+ * The state of the page, kept up to date by what changed: `update` judges the hosts that something changed of, and returns the
+ * difference to the version before. Its cost follows the number of changes, not of hosts or viewers.
+ *
+ * Guarantees: `applyDifference(state before, update())` is `state` after; a version names one state of one process.
+ */
+import { type CachedHost, type CachedHosts, canonicalName, isInvalid, isObjectScope } from '@seamark/operator'
+import {
+  API_VERSION,
+  type ClusterView,
+  type HostView,
+  type ManagerView,
+  MAX_NEEDS,
+  type NeedView,
+  type State,
+  type ZoneView,
+} from '../api/state.ts'
+import { byHarm, byName, type Difference, type Keyed } from '../api/stream.ts'
+import { nextChangeMs } from './bands.ts'
+import { ClusterBook } from './cluster-book.ts'
+import { clusterView } from './cluster-view.ts'
+import type { EventLog } from './event-log.ts'
+import { judgeHost, type JudgedHost } from './host-view.ts'
+import { type HeldItem, needOfCluster, needOfHost, needOfZone, needsOfHeld, needsOfManager } from './needs.ts'
+import { type OwnZones, textOf } from './own-zones.ts'
+
+export interface OverviewDeps {
+  readonly hosts: CachedHosts
+  /** Undefined: no DNS server in this process. */
+  readonly zones: OwnZones | undefined
+  readonly log: EventLog
+  /** Without the age of the data, which each beat of the stream has. */
+  readonly manager: () => ManagerView
+  /** There is no provider but our own server. */
+  readonly hasOnlyOwnZones: boolean
+  /** Distinguishes this process from others. */
+  readonly epoch: string
+  readonly now: () => number
+}
+
+/** Zones of other providers, as their stored state shows them. */
+export interface OtherZone {
+  readonly name: string
+  readonly provider: string
+  readonly records: number
+}
+
+/** What is compared, shown and removed by its name. */
+interface Shelf<T> {
+  readonly items: Map<string, T>
+  readonly texts: Map<string, string>
+}
+
+export class Overview {
+  readonly #deps: OverviewDeps
+  readonly #hosts = newShelf<HostView>()
+  readonly #clusters = newShelf<ClusterView>()
+  readonly #zones = newShelf<ZoneView>()
+  readonly #needs = newShelf<NeedView>()
+  readonly #allNeeds = new Map<string, NeedView>()
+  readonly #book = new ClusterBook()
+  /** Host → when it changes by time alone. */
+  readonly #timed = new Map<string, number>()
+  /** Since when a host is in a state that its objects do not date. */
+  readonly #since = new Map<string, { readonly key: string; readonly at: string }>()
+  #held: readonly HeldItem[] = []
+  #heldByName: ReadonlyMap<string, readonly HeldItem[]> = new Map()
+  #otherZones: readonly OtherZone[] = []
+  #manager = ''
+  #number = 0
+  #isFirst = true
+  #changedAt: string | undefined
+  #state: State | undefined
+
+  constructor(deps: OverviewDeps) {
+    this.#deps = deps
+  }
+
+  get version(): string {
+    return `${this.#deps.epoch}.${this.#number}`
+  }
+
+  /** What guards hold now, and the zones of other providers. */
+  setHeld(held: readonly HeldItem[], otherZones: readonly OtherZone[]): void {
+    const before = this.#heldByName
+    this.#held = held
+    this.#otherZones = otherZones
+    this.#heldByName = groupByName(held)
+    const touched = [...new Set([...before.keys(), ...this.#heldByName.keys()])].filter(
+      (name) => JSON.stringify(before.get(name)) !== JSON.stringify(this.#heldByName.get(name)),
+    )
+    this.#deps.hosts.touch(touched)
+  }
+
+  get held(): readonly HeldItem[] {
+    return this.#held
+  }
+
+  /** The verdict as it is now, for the page of the host. */
+  judge(name: string): { readonly cached: CachedHost; readonly judged: JudgedHost } | undefined {
+    const { hosts, zones, hasOnlyOwnZones, manager, now } = this.#deps
+    const { mode, pausedBy } = manager()
+    const cached = hosts.factsOf(name, { manager: { mode, isPaused: pausedBy.length > 0 } })
+    if (cached === undefined) return undefined
+    const held = (this.#heldByName.get(name) ?? []).map(({ change }) => change)
+    const judged = judgeHost({
+      host: cached,
+      zone: zones?.of(name),
+      held,
+      ...(hasOnlyOwnZones && zones !== undefined && { onlyZones: zones.names }),
+      nowMs: now(),
+    })
+    return { cached, judged: { ...judged, view: this.#dated(judged.view) } }
+  }
+
+  /** Something changed that nobody is told of: a zone, or a host by time alone. */
+  isDue(): boolean {
+    const nowMs = this.#deps.now()
+    return this.#deps.zones?.hasChanged() === true || [...this.#timed.values()].some((atMs) => atMs <= nowMs)
+  }
+
+  /** Undefined: nothing changed. */
+  update(): Difference | undefined {
+    const { hosts, zones, log, now } = this.#deps
+    const nowMs = now()
+    const changes = zones?.takeChanges()
+    if (changes !== undefined) this.#touchZones(changes)
+    const dirty = hosts.takeDirty()
+    const due = [...this.#timed].flatMap(([name, atMs]) => (atMs <= nowMs ? [name] : []))
+    const touchedClusters = new Set(dirty.clusters)
+    const before = this.#book.answeredHosts
+    const changed: [HostView, HostView][] = []
+    const hostChange = newChange<HostView>()
+    for (const name of new Set([...dirty.hosts, ...due])) this.#updateHost(name, hostChange, touchedClusters, changed)
+    if (!this.#isFirst) log.hostsChanged(changed, nowMs)
+    const isEach = this.#book.answeredHosts !== before
+    const clusters = this.#updateClusters(isEach ? undefined : touchedClusters, nowMs)
+    const zoneChange = this.#updateZones(nowMs)
+    const managerView = this.#deps.manager()
+    const needs = this.#updateNeeds(managerView)
+    const events = log.take()
+    const { data: _, ...shown } = managerView
+    const managerText = JSON.stringify(shown)
+    const isManagerChanged = managerText !== this.#manager
+    this.#manager = managerText
+    const parts = {
+      ...(isManagerChanged && { manager: managerView }),
+      ...(isChange(clusters) && { clusters }),
+      ...(isChange(hostChange) && { hosts: hostChange }),
+      ...(isChange(zoneChange) && { zones: zoneChange }),
+      ...(isChange(needs) && { needsYou: needs, needsYouTotal: this.#allNeeds.size }),
+      ...(events.length > 0 && { events }),
+    }
+    const wasFirst = this.#isFirst
+    this.#isFirst = false
+    if (Object.keys(parts).length === 0) return undefined
+    const base = this.version
+    this.#number++
+    this.#state = undefined
+    const isSeen = isChange(hostChange) || isChange(clusters) || isChange(zoneChange) || isChange(needs)
+    if (!wasFirst && isSeen) this.#changedAt = new Date(nowMs).toISOString()
+    return {
+      base,
+      version: this.version,
+      ...parts,
+      ...(this.#changedAt !== undefined && { changedAt: this.#changedAt }),
+    }
+  }
+
+  /** With the age of the data as it is now. */
+  state(): State {
+    this.#state ??= {
+      apiVersion: API_VERSION,
+      kind: 'State',
+      version: this.version,
+      manager: this.#deps.manager(),
+      clusters: sorted(this.#clusters),
+      hosts: sorted(this.#hosts),
+      zones: sorted(this.#zones),
+      needsYou: [...this.#needs.items.values()].sort(byHarm),
+      needsYouTotal: this.#allNeeds.size,
+      lastHour: this.#deps.log.events,
+      ...(this.#changedAt !== undefined && { changedAt: this.#changedAt }),
+    }
+    return { ...this.#state, manager: this.#deps.manager() }
+  }
+
+  /** The JSON of a host of `state`: serialised once, for all viewers. */
+  hostText(host: HostView): string {
+    const { items, texts } = this.#hosts
+    const text = items.get(host.name) === host ? texts.get(host.name) : undefined
+    return text ?? JSON.stringify(host)
+  }
+
+  findHost(name: string): HostView | undefined {
+    return this.#hosts.items.get(name)
+  }
+
+  #updateHost(name: string, change: Change<HostView>, clusters: Set<string>, changed: [HostView, HostView][]): void {
+    this.#timed.delete(name)
+    const found = this.judge(name)
+    const view = found?.judged.view
+    const before = this.#hosts.items.get(name)
+    const touched = this.#book.set(
+      name,
+      found === undefined ? undefined : { cached: found.cached, view: found.judged.view },
+    )
+    for (const cluster of touched) clusters.add(cluster)
+    this.#note(`host/${name}`, view === undefined ? undefined : needOfHost(view))
+    if (view === undefined) {
+      this.#since.delete(name)
+      remove(this.#hosts, change, name)
+      return
+    }
+    const atMs = nextChangeMs(view.answers)
+    if (atMs !== undefined) this.#timed.set(name, atMs)
+    if (set(this.#hosts, change, name, view) && before !== undefined) changed.push([before, view])
+  }
+
+  /** What the objects do not date has been so since this process saw it. */
+  #dated(view: HostView): HostView {
+    if (view.since !== undefined) return view
+    const key = `${view.state} ${view.reason ?? ''}`
+    const known = this.#since.get(view.name)
+    if (known?.key === key) return known.at === '' ? view : { ...view, since: known.at }
+    // How long it was so before this process began is not known.
+    const at = known === undefined ? '' : new Date(this.#deps.now()).toISOString()
+    this.#since.set(view.name, { key, at })
+    return at === '' ? view : { ...view, since: at }
+  }
+
+  #touchZones({ names, zones }: { readonly names: ReadonlySet<string>; readonly zones: readonly string[] }): void {
+    const { hosts } = this.#deps
+    hosts.touch([...names].filter((name) => hosts.has(name)))
+    if (zones.length === 0) return
+    const isIn = (host: string): boolean => zones.some((zone) => host === zone || host.endsWith(`.${zone}`))
+    hosts.touch([...hosts.names()].filter(isIn))
+  }
+
+  /** Undefined: each of them, because the number that shares are of has changed. */
+  #updateClusters(touched: ReadonlySet<string> | undefined, nowMs: number): Keyed<ClusterView> {
+    const { hosts, log } = this.#deps
+    const change = newChange<ClusterView>()
+    const present = new Set<string>()
+    for (const cluster of hosts.clusters()) {
+      const name = cluster.metadata.name ?? ''
+      present.add(name)
+      if (touched !== undefined && !touched.has(name)) continue
+      const before = this.#clusters.items.get(name)
+      const view = clusterView({
+        cluster,
+        leaves: hosts.leavesOf(name),
+        totals: this.#book.of(name),
+        answeredHosts: this.#book.answeredHosts,
+      })
+      if (!set(this.#clusters, change, name, view)) continue
+      if (!this.#isFirst) log.clusterChanged(before, view, nowMs)
+      this.#note(`cluster/${name}`, needOfCluster(view))
+    }
+    for (const name of this.#clusters.items.keys()) {
+      if (present.has(name)) continue
+      remove(this.#clusters, change, name)
+      this.#note(`cluster/${name}`, undefined)
+    }
+    return change
+  }
+
+  #updateZones(nowMs: number): Keyed<ZoneView> {
+    const change = newChange<ZoneView>()
+    const heldIn = (zone: string): number => this.#held.filter(({ scope }) => scope === zone).length
+    const own = this.#deps.zones?.views(heldIn, nowMs) ?? []
+    const names = new Set(own.map(({ name }) => name))
+    const others = this.#otherZones
+      .filter(({ name }) => !names.has(name))
+      .map((zone) => ({ ...zone, isServed: true, held: heldIn(zone.name) }))
+    const all = [...own, ...others]
+    for (const view of all) {
+      set(this.#zones, change, view.name, view)
+      this.#note(`zone/${view.name}`, needOfZone(view))
+    }
+    const present = new Set(all.map(({ name }) => name))
+    for (const name of this.#zones.items.keys()) {
+      if (present.has(name)) continue
+      remove(this.#zones, change, name)
+      this.#note(`zone/${name}`, undefined)
+    }
+    return change
+  }
+
+  #updateNeeds(manager: ManagerView): Keyed<NeedView> {
+    const whole = [...needsOfHeld(this.#held), ...needsOfManager(manager)]
+    const ids = new Set(whole.map(({ id }) => id))
+    for (const id of this.#allNeeds.keys())
+      if ((id.startsWith('held/') || id.startsWith('manager/')) && !ids.has(id)) this.#allNeeds.delete(id)
+    for (const need of whole) this.#allNeeds.set(need.id, need)
+    const first = [...this.#allNeeds.values()].sort(byHarm).slice(0, MAX_NEEDS)
+    const change = newChange<NeedView>()
+    for (const need of first) set(this.#needs, change, need.id, need)
+    const present = new Set(first.map(({ id }) => id))
+    for (const id of this.#needs.items.keys()) if (!present.has(id)) remove(this.#needs, change, id)
+    return change
+  }
+
+  #note(key: string, need: NeedView | undefined): void {
+    if (need === undefined) this.#allNeeds.delete(key)
+    else this.#allNeeds.set(key, need)
+  }
+}
+
+interface Change<T> extends Keyed<T> {
+  readonly set: T[]
+  readonly removed: string[]
+}
+
+function newChange<T>(): Change<T> {
+  return { set: [], removed: [] }
+}
+
+function newShelf<T>(): Shelf<T> {
+  return { items: new Map(), texts: new Map() }
+}
+
+function isChange({ set: items, removed }: Keyed<unknown>): boolean {
+  return items.length > 0 || removed.length > 0
+}
+
+/** Whether it differs from what was there. */
+function set<T>({ items, texts }: Shelf<T>, change: Change<T>, key: string, item: T): boolean {
+  const text = JSON.stringify(item)
+  if (texts.get(key) === text) return false
+  items.set(key, item)
+  texts.set(key, text)
+  change.set.push(item)
+  return true
+}
+
+function remove<T>({ items, texts }: Shelf<T>, change: Change<T>, key: string): void {
+  if (!items.delete(key)) return
+  texts.delete(key)
+  change.removed.push(key)
+}
+
+function sorted<T extends { readonly name: string }>({ items }: Shelf<T>): T[] {
+  return [...items.values()].sort(byName)
+}
+
+/** Of records: those of objects have no host. */
+function groupByName(held: readonly HeldItem[]): Map<string, HeldItem[]> {
+  const byHost = new Map<string, HeldItem[]>()
+  for (const item of held) {
+    if (isObjectScope(item.scope)) continue
+    const name = canonicalName(item.change.name)
+    const host = textOf(isInvalid(name) ? item.change.name : name)
+    byHost.set(host, [...(byHost.get(host) ?? []), item])
+  }
+  return byHost
+}

@@ -1,0 +1,1 @@
+export function retireChunks(folder: string, current: ReadonlySet<string>, nowMs: number): void
