@@ -125,7 +125,7 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
     ],
   },
   'packages/cli/src/commands': {
-    layers: ['balance check completion dig explain fleet gateway publish records servers', 'playground run'],
+    layers: ['balance check completion dig explain fleet gateway publish records servers', 'run', 'playground'],
   },
   'packages/operator/src/publish': { layers: ['sources', 'decide', 'guard', 'act', 'report'] },
   'packages/operator/src/fleet': { layers: ['roots', 'decide', 'members', 'dns', 'reconcile'] },

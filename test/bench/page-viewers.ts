@@ -61,13 +61,14 @@ async function measure(): Promise<number> {
   const server = await startEmbeddedServer()
   const folder = await mkdtemp(join(tmpdir(), 'seamark-bench-page-'))
   const cluster = connect(configFromText(server.kubeconfig), { name: 'bench', fieldManager: 'bench' })
+  const { client } = cluster
   let child: ReturnType<typeof spawn> | undefined
   try {
-    for (const definition of playgroundCrds()) await cluster.client.create(CustomResourceDefinition, definition)
-    await cluster.client.create(Namespace, { metadata: { name: 'seamark' } })
+    for (const definition of playgroundCrds()) await client.create(CustomResourceDefinition, definition)
+    await client.create(Namespace, { metadata: { name: 'seamark' } })
     let next = 0
     const create = async (): Promise<void> => {
-      while (next < HOSTS) await cluster.client.create(DNSEndpoint, endpoint(next++, 0))
+      while (next < HOSTS) await client.create(DNSEndpoint, endpoint(next++, 0))
     }
     await Promise.all(Array.from({ length: 32 }, create))
     const config = join(folder, 'seamark.yaml')
@@ -106,7 +107,7 @@ async function measure(): Promise<number> {
     let changes = 0
     const change = async (): Promise<void> => {
       const index = changes++ % HOSTS
-      await cluster.client.apply(DNSEndpoint, endpoint(index, 1 + Math.floor(changes / HOSTS)))
+      await client.apply(DNSEndpoint, endpoint(index, 1 + Math.floor(changes / HOSTS)))
     }
     const timer = setInterval(() => void change().catch(() => undefined), 1_000 / CHANGES_PER_SECOND)
     try {

@@ -1,7 +1,6 @@
 /** Chromium, as Debian has it, and what it says while a page is open. */
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { findProgram } from '@seamark/kit'
+import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 
 /** As root, without a display, and silent towards the network. */
@@ -14,8 +13,6 @@ const FLAGS = [
   '--disable-component-update',
   '--disable-sync',
 ]
-
-const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 export async function launchChromium(): Promise<Browser> {
   const executablePath = findProgram('chromium')
@@ -51,7 +48,7 @@ export async function openPage(browser: Browser, url: string, options: BrowserCo
 
 /** One line for each element that violates a rule of axe. */
 export async function violationsOf(page: Page): Promise<string[]> {
-  await page.evaluate(axeSource)
+  await page.evaluate(axe.source)
   // As text: what runs in the page has types of its own.
   return page.evaluate<string[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ html, any }) => id + ': ' + html + ' ' + (any[0]?.message ?? ''))))`)

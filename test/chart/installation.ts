@@ -60,7 +60,16 @@ export class Installation implements AsyncDisposable {
     writeFileSync(kubeconfig, text, { mode: 0o600 })
     const [container] = spec.containers
     const args = (container?.args ?? []).map((each) => (each === '/etc/seamark/config.yaml' ? mounted : each))
-    const here = ['--metrics-address', '0', '--probes-address', '127.0.0.1:0', '--kubeconfig', kubeconfig]
+    const here = [
+      '--metrics-address',
+      '0',
+      '--dashboard-address',
+      '127.0.0.1:0',
+      '--probes-address',
+      '127.0.0.1:0',
+      '--kubeconfig',
+      kubeconfig,
+    ]
     const replica = await ManagerProcess.start([...args, ...here, ...flags], { POD_NAMESPACE: this.#namespace })
     this.replicas.push(replica)
     return replica

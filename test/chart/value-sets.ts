@@ -68,6 +68,7 @@ export const VALUE_SETS: Readonly<Record<string, Values>> = {
   'wildcards of clusters': {
     config: { wildcard: { enabled: true, zone: 'clusters.example.com', localCluster: 'here' } },
   },
+  'the page, beyond its Pod': { dashboard: { enabled: true, tlsSecret: 'page' } },
   everything: {
     mode: 'enforce',
     dns,
@@ -155,6 +156,10 @@ export const REFUSED: Readonly<Record<string, Refused>> = {
   'secondaries without a key': {
     values: { dns: { ...dns, secondaries: ['ns2.example.net:53'] }, config: { dns: zones } },
     says: ['dns.secondaries', 'config.dns.keys'],
+  },
+  'the page without a certificate': {
+    values: { dashboard: { enabled: true } },
+    says: ['dashboard.tlsSecret', 'kubectl port-forward'],
   },
   'another namespace': {
     values: { config: { namespace: 'other' } },

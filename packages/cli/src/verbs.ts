@@ -117,7 +117,7 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: 'playground',
-    summary: 'a cluster, a DNS zone and the manager on this machine, with only Node',
+    summary: 'a hub, three clusters, DNS, the manager and its page on this machine; break it, watch it heal',
     load: async () => import('./commands/playground/playground.ts'),
   },
   {

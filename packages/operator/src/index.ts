@@ -40,14 +40,8 @@ export { LEAF_CLUSTER_LABEL } from './fleet/names.ts'
 export { type HostTrace, printTree, publishedAddresses, traceHost, withAnswered } from './fleet/trace.ts'
 export { previewDrain } from './fleet/drain-preview.ts'
 export * from './reasons.ts'
-export {
-  type AnswerFact,
-  explain,
-  type Explanation,
-  type ExplainFacts,
-  type Hop,
-  type PlanFact,
-} from './explain/chain.ts'
+export type { AnswerFact, ExplainFacts, Explanation, Hop, PlanFact } from './explain/facts.ts'
+export { explain } from './explain/chain.ts'
 export { type ExplainDeps, gatherFacts, gatherFleetFacts } from './explain/gather.ts'
 export { findHostAnswers, isWithin } from './explain/host-answers.ts'
 export { findManagerLease } from './process/manager-lease.ts'

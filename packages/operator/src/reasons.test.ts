@@ -10,7 +10,7 @@ import { type Reason, REASONS } from './reasons.ts'
 const ROOT = join(import.meta.dirname, '../../..')
 const CATALOGUE = 'packages/operator/src/reasons.ts'
 
-const files = ['packages/operator', 'packages/cli', 'test']
+const files = ['packages/operator', 'packages/dashboard', 'packages/cli', 'test']
   .flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))

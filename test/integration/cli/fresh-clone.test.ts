@@ -27,6 +27,9 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 const run = promisify(execFile)
 
+/** Details that depend on the moment: what a drain waits for, and the hops that explain names. */
+const isOfTheMoment = (line: string): boolean => /s {2}(\d+ (?:leaf is|leaves are) left| {2}\w+: )/.test(line)
+
 /** What differs between two runs: times, ports, the folder of the playground, the order of addresses. */
 function normalise(line: string): string {
   return line
@@ -38,8 +41,7 @@ function normalise(line: string): string {
     .replaceAll(/after \d+\.\d s/g, 'after <s>')
     .replaceAll(/sent \d+ requests/g, 'sent <n> requests')
     .replaceAll(/\b(ap1|eu1|us1) \d+/g, '$1 <n>')
-    .replaceAll(/\/\S*\/seamark-playground-\w+/g, '<folder>')
-    .replace(/answers ((?:[\d.]+, )+[\d.]+)/, (_, list: string) => `answers ${list.split(', ').toSorted().join(', ')}`)
+    .replaceAll(/approve [0-9a-f]+/g, 'approve <id>')
     .trimEnd()
 }
 
@@ -71,5 +73,6 @@ it.skipIf(!isPossible)('npm start -- --once in a fresh clone prints what the REA
   await run('git', ['clone', '--quiet', '--no-hardlinks', root, clone])
   linkModules(clone)
   const { stdout } = await run('npm', ['start', '--silent', '--', '--once'], { cwd: clone })
-  expect(stdout.trimEnd().split('\n').map(normalise)).toEqual(transcript().map(normalise))
+  const shown = (lines: readonly string[]): string[] => lines.filter((line) => !isOfTheMoment(line)).map(normalise)
+  expect(shown(stdout.trimEnd().split('\n'))).toEqual(shown(transcript()))
 })

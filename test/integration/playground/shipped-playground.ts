@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
 const ROOT = join(import.meta.dirname, '../../..')
-export const PROGRAM = join(ROOT, 'bin/seamark')
+const PROGRAM = join(ROOT, 'bin/seamark')
 
 export interface Ran {
   readonly code: number

@@ -93,14 +93,14 @@ export function Notices(): JSX.Element | null {
   const age = dataAge.value
   if (value.kind === 'lost' && state.value !== undefined)
     return (
-      <p class="notice bar" role="status">
+      <p class="notice bar" role="note">
         <Shape name="dashed" tone="warn" /> No connection to the manager: {value.message}. What is shown is from{' '}
         {age !== undefined && <Clock key={age.readAt} at={age.readAt} />}; it is tried again.
       </p>
     )
   if (age !== undefined && !age.isCurrent)
     return (
-      <p class="notice bar" role="status">
+      <p class="notice bar" role="note">
         <Shape name="triangle" tone="warn" /> The API server of the hub cannot be read
         {age.message !== undefined && `: ${age.message}`}. What is shown is from{' '}
         <Clock key={age.readAt} at={age.readAt} />, and DNS goes on as it was.

@@ -9,18 +9,20 @@ export interface BandFacts {
   /** What clients get now: value → share. */
   readonly shares: ReadonlyMap<string, number>
   readonly isHeld: boolean
+  /** Of an address that no leaf of the host has; undefined: unknown. */
+  readonly clusterOf: (address: string) => string | undefined
   /** ms since the epoch. */
   readonly nowMs: number
 }
 
-export function bandsOf({ host, shares, isHeld, nowMs }: BandFacts): AnswerView[] {
+export function bandsOf({ host, shares, isHeld, clusterOf, nowMs }: BandFacts): AnswerView[] {
   const { endpoints, leaves, ttl = 0, by, facts } = host
   const bands = new Map<string, AnswerView>()
   for (const endpoint of endpoints) {
     const address = targetOf(endpoint)
     if (address === '') continue
     const share = rounded(shares.get(address) ?? 0)
-    const cluster = endpoint.metadata.labels?.[LEAF_CLUSTER_LABEL]
+    const cluster = endpoint.metadata.labels?.[LEAF_CLUSTER_LABEL] ?? clusterOf(address)
     const leaf = leaves.find(({ spec }) => spec.cluster === cluster)
     const cachedUntilMs = share > 0 ? undefined : cachedUntil(endpoint, ttl, nowMs)
     bands.set(address, {
@@ -49,11 +51,16 @@ export function bandsOf({ host, shares, isHeld, nowMs }: BandFacts): AnswerView[
     if (bands.has(address) || share === 0) continue
     const isOurs = by === 'fleet' || by === 'balance' ? hasNames : wanted.size === 0 || wanted.has(address)
     const state = isOurs ? 'answered' : 'foreign'
-    bands.set(address, { address, share: rounded(share), state, isHeld })
+    bands.set(address, { address, share: rounded(share), state, isHeld, ...named(clusterOf(address)) })
   }
   for (const address of wanted)
-    if (!bands.has(address)) bands.set(address, { address, share: 0, state: 'withdrawn', isHeld })
+    if (!bands.has(address))
+      bands.set(address, { address, share: 0, state: 'withdrawn', isHeld, ...named(clusterOf(address)) })
   return [...bands.values()].sort((a, b) => (a.address < b.address ? -1 : 1))
+}
+
+function named(cluster: string | undefined): Pick<AnswerView, 'cluster'> {
+  return cluster === undefined ? {} : { cluster }
 }
 
 /** When the next band changes by time alone, ms since the epoch. */
@@ -119,8 +126,8 @@ function backendOf(leaf: Immutable<LeafIngress> | undefined): Pick<AnswerView, '
     ...(spec.to === undefined ? [] : [spec.to as ServiceRef]),
   ]
   const services = [...new Set(refs.map((ref) => serviceText(namespace, ref)))]
-  const gateway = spec.ingressClassName ?? spec.parentRefs?.[0]?.name ?? String(route.kind)
-  return { gateway, ...(services.length > 0 && { services }) }
+  const gateway = spec.ingressClassName ?? spec.parentRefs?.[0]?.name
+  return { ...(gateway !== undefined && { gateway }), ...(services.length > 0 && { services }) }
 }
 
 function serviceText(namespace: string, { name = '', port }: ServiceRef): string {

@@ -104,7 +104,7 @@ export class EventLog {
         id: this.#nextId(),
         what: 'verdict',
         severity: after.state === 'as it should be' ? 'normal' : 'warning',
-        reason: after.reason ?? before.reason ?? '',
+        reason: after.reason ?? ('Published' satisfies Reason),
         text: after.text.split('\n')[0] ?? '',
       })
     const [was, is] = [before, after].map(answered)

@@ -11,6 +11,7 @@ import { findCondition } from '@seamark/kube'
 import type { HostView } from '../api/state.ts'
 import type { ZoneAnswer } from './answer-shares.ts'
 import { bandsOf } from './bands.ts'
+import { refOf } from './needs.ts'
 
 /** The zone of our own server that has the name. */
 export interface OwnZone {
@@ -26,6 +27,7 @@ export interface OwnZone {
 export interface HostFacts {
   readonly host: CachedHost
   readonly zone: OwnZone | undefined
+  readonly clusterOf: (address: string) => string | undefined
   /** Changes of the name that a guard holds. */
   readonly held: readonly HeldChange[]
   /** Zones of our own server, where there is no other provider. */
@@ -40,7 +42,7 @@ export interface JudgedHost {
 }
 
 export function judgeHost(facts: HostFacts): JudgedHost {
-  const { host, zone, held, nowMs } = facts
+  const { host, zone, held, clusterOf, nowMs } = facts
   const explanation = explain(explainFacts(facts))
   const { verdict } = explanation
   const [first] = held
@@ -71,9 +73,15 @@ export function judgeHost(facts: HostFacts): JudgedHost {
       ...(zone !== undefined && { zone: zone.name }),
       ...(ttl !== undefined && { ttl }),
       answersFrom: from,
-      answers: bandsOf({ host, shares, isHeld: held.length > 0, nowMs }),
+      answers: bandsOf({ host, shares, isHeld: held.length > 0, clusterOf: ownCluster(host) ?? clusterOf, nowMs }),
     },
   }
+}
+
+/** The addresses of a wildcard are of the cluster that it is for. */
+function ownCluster({ owner }: CachedHost): (() => string) | undefined {
+  const source = refOf(owner)
+  return source?.kind === 'Cluster' ? () => source.name : undefined
 }
 
 /** What lets it pass, or shows more. */

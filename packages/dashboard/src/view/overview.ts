@@ -107,6 +107,7 @@ export class Overview {
       host: cached,
       zone: zones?.of(name),
       held,
+      clusterOf: (address) => hosts.clusterOf(address),
       ...(hasOnlyOwnZones && zones !== undefined && { onlyZones: zones.names }),
       nowMs: now(),
     })

@@ -10,7 +10,7 @@ import { targetOf } from '../balance/decide/endpoints.ts'
 import { recordsObjectName } from '../balance/write/records-object.ts'
 import { BALANCE_DEFAULTS, readLoadBalancer } from '../balance/load-balancer.ts'
 import { canonicalName, compareText, isInvalid } from '../rrset/rrset.ts'
-import type { BalanceFact } from './chain.ts'
+import type { BalanceFact } from './facts.ts'
 
 export async function findBalanceFact(
   host: string,

@@ -30,7 +30,8 @@ import type { PublishOptions, SourceKind } from '../publish/options.ts'
 import { readAlone, sourceKindToken } from '../publish/sources/source-reader.ts'
 import { canonicalName, isInvalid } from '../rrset/rrset.ts'
 import { balanceFactOf } from './balance-fact.ts'
-import type { BalanceFact, ExplainFacts } from './chain.ts'
+import { ClusterAddresses } from './cluster-addresses.ts'
+import type { BalanceFact, ExplainFacts } from './facts.ts'
 import { directEndpointOf } from './direct-endpoint.ts'
 import { fleetFacts } from './fleet-facts.ts'
 import { choose, directFacts, endpointFact, type HostDecision, ownedEndpoint, sourceFacts } from './gather.ts'
@@ -75,6 +76,7 @@ export class CachedHosts {
   readonly #dirtyClusters = new Set<string>()
   /** Sources that name a host: `Kind namespace/name`. */
   readonly #sources = new Map<string, Set<string>>()
+  readonly #addresses = new ClusterAddresses()
   #listener: () => void = () => undefined
   readonly #watched: Pick<Informer<Obj>, 'hasSynced' | 'failure'>[] = []
   readonly #index: {
@@ -136,6 +138,7 @@ export class CachedHosts {
         return this.#hostsOfRoot(object.metadata.labels?.[ROOT_UID_LABEL])
       })
       watch(HostClaim, none, ({ spec }) => [spec.host])
+      stops.push(this.#watchAddresses())
     }
     if (hasFleet || hasBalance) {
       watch(DNSLoadBalancer, (object) => [hostOf(object)].filter(isHost))
@@ -175,6 +178,11 @@ export class CachedHosts {
     this.#dirty.clear()
     this.#dirtyClusters.clear()
     return taken
+  }
+
+  /** The cluster whose leaves report the address; undefined: none, or several. */
+  clusterOf(address: string): string | undefined {
+    return this.#addresses.clusterOf(address)
   }
 
   /** What is not an object has changed: the records of a name, what is held of it. */
@@ -333,6 +341,15 @@ export class CachedHosts {
     return this.#deps.informers.informer(sourceKindToken(kind)).subscribe((change) => {
       if (change.type === 'updated') note(change.old, false)
       note(change.object, change.type !== 'deleted')
+    })
+  }
+
+  #watchAddresses(): () => void {
+    return this.#deps.informers.informer(LeafIngress).subscribe((change) => {
+      const before = change.type === 'updated' ? change.old : change.type === 'deleted' ? change.object : undefined
+      const after = change.type === 'deleted' ? undefined : change.object
+      // Rare: the gateway of a cluster got another address. Any host may have it.
+      if (this.#addresses.replace(before, after)) this.#mark([...this.#names.keys()])
     })
   }
 

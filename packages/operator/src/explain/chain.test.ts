@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { note, warning } from '../finding.ts'
-import { explain, type ExplainFacts } from './chain.ts'
+import { explain } from './chain.ts'
+import type { ExplainFacts } from './facts.ts'
 
 const healthy: ExplainFacts = {
   host: 'a.example',

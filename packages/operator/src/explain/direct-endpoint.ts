@@ -4,7 +4,7 @@ import { type Immutable, keyOf } from '@seamark/kube/object'
 import { DNSEndpoint, type Endpoint } from '../api/dns-endpoint.ts'
 import { normalizeHost } from '@seamark/dialects'
 import { findOwner } from '../publish/decide/child.ts'
-import type { EndpointFact } from './chain.ts'
+import type { EndpointFact } from './facts.ts'
 
 export interface DirectEndpoint extends EndpointFact {
   /** The name in the DNSEndpoint: the host, or the wildcard that covers it. */

@@ -1,6 +1,6 @@
 /** What the fleet stored about a host, as facts of `explain`: in place of those of a source of publish. Pure. */
 import { fleetHops, type HostTrace, publishedAddresses, storedAnswer, waitingOf } from '../fleet/trace.ts'
-import type { ExplainFacts } from './chain.ts'
+import type { ExplainFacts } from './facts.ts'
 
 type FleetFacts = Pick<ExplainFacts, 'fleet' | 'published' | 'storedAnswer' | 'waiting' | 'isAnswerPartial'>
 

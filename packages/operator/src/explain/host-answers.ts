@@ -13,7 +13,7 @@ import { lookUpServers, type NameServer, serversOf } from '../authority/name-ser
 import type { ManagerLease } from '../process/manager-lease.ts'
 import { type DnsConfig, parseHostAndPort, splitPair } from '../serve/config.ts'
 import { LOOPBACK } from '../serve/own-servers.ts'
-import type { AnswerFact } from './chain.ts'
+import type { AnswerFact } from './facts.ts'
 
 export interface HostServersOptions {
   /** `fleet.dnsServers` */

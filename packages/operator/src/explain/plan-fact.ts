@@ -15,7 +15,7 @@ import type { Change, Refusal, SourceView } from '../records/plan/plan.ts'
 import { canonicalName, isInvalid } from '../rrset/rrset.ts'
 import type { Finding } from '../finding.ts'
 import type { PlanStore } from '../records/stores/plan-store.ts'
-import type { PlanFact } from './chain.ts'
+import type { PlanFact } from './facts.ts'
 
 export interface PlanFactDeps {
   readonly engine: Pick<Engine, 'plan' | 'targets' | 'view'>

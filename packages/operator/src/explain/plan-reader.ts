@@ -21,7 +21,7 @@ import { ProviderError } from '../rrset/error.ts'
 import { massLimits, type SafetyConfig } from '../safety/config.ts'
 import type { DnsConfig } from '../serve/config.ts'
 import { storedZonesProvider } from '../serve/stored-zones-provider.ts'
-import type { PlanFact } from './chain.ts'
+import type { PlanFact } from './facts.ts'
 import { findPlanFact, type PlanFactDeps } from './plan-fact.ts'
 import { findRecordReports } from './record-reports.ts'
 

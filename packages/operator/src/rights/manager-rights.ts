@@ -55,6 +55,12 @@ const manager: Right[] = [
       [...READ, 'create', 'patch'],
       'the kill switch, approvals, what is held, and Events about the configuration',
     ],
+    [
+      ENDPOINTS,
+      'dnsendpoints',
+      FOLLOW,
+      'records that the page shows, where no capability reads those of all namespaces',
+    ],
   ),
   ...rows(
     'cluster',

@@ -10,7 +10,7 @@ import { MANAGER_NAMESPACE } from './world/members.ts'
 import { deleteMostSources, firstAnswers, restoreSources, SHOP } from './world/objects.ts'
 import { TrafficClient } from './world/traffic.ts'
 import type { World } from './world/world.ts'
-import { readClusterStates } from './cluster-states.ts'
+import { readClusterStates } from './page-state.ts'
 
 const POLL_MS = 50
 const HELD_WITHIN_MS = 30_000

@@ -4,6 +4,7 @@ import { messageOf } from '@seamark/kube'
 import { CommandError, EXIT, type Io, untilInterrupted } from '../../command.ts'
 import { openControl } from './control/control-server.ts'
 import { findRuns, RunFolder } from './control/run-folder.ts'
+import { untilAllIsFine } from './page-state.ts'
 import { Faults } from './faults.ts'
 import { follow } from './feed.ts'
 import { createPrinter, type Printer } from './printer.ts'
@@ -80,7 +81,11 @@ async function playIn(folder: RunFolder, { io, dataDir, isOnce, startedMs }: Run
     printer.line(`DNS server  ${world.dns}, zone ${ZONE}`)
     printer.line(`page        ${world.page}`)
     if (world.isRestored && !isOnce) showRestored(world, printer)
-    else await playTour({ world, faults, printer, io }, signal)
+    else {
+      if (world.isRestored) await faults.reset()
+      await playTour({ world, faults, printer, io }, signal)
+      await untilAllIsFine(world, signal)
+    }
     if (isOnce || signal.aborted) return
     ready = faults
     printReady(io, world)
@@ -107,7 +112,7 @@ function showRestored({ names }: World, printer: Printer): void {
 
 function printReady({ stdout, env }: Io, world: World): void {
   stdout.write('\nTry in a second terminal:\n')
-  stdout.write(`  export KUBECONFIG=${world.kubeconfigPath}\n`)
-  for (const command of tryCommands(world, env['PATH'])) stdout.write(`  ${command}\n`)
+  stdout.write(`export KUBECONFIG=${world.kubeconfigPath}\n`)
+  for (const command of tryCommands(world, env['PATH'])) stdout.write(`${command}\n`)
   stdout.write(`\nThe page; Ctrl-C here ends everything:\nready ${world.page}\n`)
 }

@@ -18,7 +18,7 @@ interface Flags {
 export function build(io: Io): Command {
   const command = new Command()
     .description(
-      'three clusters, a hub, DNS, the manager and its page on this machine, with only Node; they stay until Ctrl-C',
+      'a hub, three clusters, DNS, the manager and its page on this machine, with only Node; they stay until Ctrl-C',
     )
     .option('--once', 'play the tour and exit: 0, or 4 when an answer did not come in time')
     .option('--script <file>', 'play a scenario of a fleet and exit: 0, or 4 when an expectation is not met in time')

@@ -19,7 +19,7 @@ export function hostCommand({ dnsAddress, kubeconfigPath, configPath }: Paths, h
 
 /** For a terminal with KUBECONFIG. */
 export function tryCommands({ configPath }: Paths, path: string | undefined): string[] {
-  const hosts = hasProgram('kubectl', path) ? 'kubectl get globalingresses -A' : `${PROGRAM} cluster list`
+  const hosts = hasProgram('kubectl', path) ? 'kubectl get globalingresses -A' : `${PROGRAM} status`
   return [
     described(hosts, 'hosts on several clusters, and where each is'),
     described(`${PROGRAM} tree ${SHOP}`, 'one of them: root, leaves, addresses'),

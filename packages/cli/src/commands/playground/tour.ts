@@ -39,9 +39,10 @@ export async function playTour(parts: TourParts, signal: AbortSignal): Promise<v
 }
 
 async function showHosts(parts: Tour): Promise<void> {
-  const { world, printer } = parts
+  const { world, printer, faults } = parts
   printer.heading('Part 1: one host on three clusters')
   await untilAnswered(parts, SHOP, [...world.members.keys()])
+  await faults.untilBase(LIMIT_MS)
   for (const host of [SHOP, `api.${ZONE}`, `app.${ZONE}`, `team-1.${ZONE}`, `any.eu1.${ZONE}`])
     printer.line(`${host} answers ${clustersOf(world, await untilAny(parts, host))}`)
   await explainTo(parts, SHOP)
@@ -67,10 +68,12 @@ async function drainCluster(parts: Tour): Promise<void> {
   printer.heading('Part 3: a cluster is drained')
   printer.line(`a client requests ${SHOP} ${RATE} times a second, and never tries a second address`)
   await withClient(parts, 'one', async () => {
-    await runVerb(io, buildDrain, ['us1', '--wait', '--timeout', '60', ...hubFlags(world)], printer.line)
+    await runVerb(io, buildDrain, ['us1', '--wait', '--timeout', '60', ...hubFlags(world)], (line) =>
+      printer.line(line),
+    )
   })
   await explainTo(parts, SHOP)
-  await runVerb(io, buildUndrain, ['us1', ...hubFlags(world)], printer.line)
+  await runVerb(io, buildUndrain, ['us1', ...hubFlags(world)], (line) => printer.line(line))
   await untilAnswered(parts, SHOP, ['eu1', 'us1', 'ap1'])
 }
 

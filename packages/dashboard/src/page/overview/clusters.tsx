@@ -1,13 +1,13 @@
 /** Clusters: one card each, in the state that comes first in the order of precedence. */
 import type { JSX } from 'preact'
 import { memo } from 'preact/compat'
-import type { ClusterView, TrafficView } from '../../api/state.ts'
+import type { ClusterView } from '../../api/state.ts'
 import { clusterPath } from '../data/paths.ts'
 import { Command } from '../parts/command.tsx'
 import { Region } from '../parts/region.tsx'
 import { Shape } from '../parts/shape.tsx'
 import { Age, Until } from '../parts/time.tsx'
-import { CLUSTER_LOOKS, countOf, countText, shareText } from '../parts/words.ts'
+import { CLUSTER_LOOKS, countOf, countText, shareText, trafficText } from '../parts/words.ts'
 import type { SearchQuery } from './search-query.ts'
 
 export function ClustersRegion({
@@ -82,8 +82,3 @@ const ClusterCard = memo(function ClusterCard({
     </li>
   )
 })
-
-export function trafficText({ requestsPerSecond, errorsPerSecond }: TrafficView): string {
-  const rounded = (value: number): string => countOf(value < 10 ? Math.round(value * 10) / 10 : Math.round(value))
-  return `${rounded(requestsPerSecond)} requests/s, ${rounded(errorsPerSecond)} errors/s`
-}

@@ -2,23 +2,29 @@ import { exampleState } from '../../../testing/example.ts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { flowOf } from './flow-blocks.ts'
-import { columnsOf, layoutOf, lengthsOf } from './flow-layout.ts'
+import { columnsOf, type Lengths, layoutOf, lengthsOf } from './flow-layout.ts'
 
 const { blocks } = flowOf(exampleState.hosts)
 const NAMES = ['name', 'answer', 'word', 'cluster', 'gateway', 'service'] as const
 
 describe('the layout of the flow', () => {
   it('keeps its columns in order, apart, and within the width', () => {
-    const lengths = fc.record(
-      Object.fromEntries(NAMES.map((name) => [name, fc.integer({ min: 1, max: 253 })])) as never,
-    )
+    const length = fc.integer({ min: 1, max: 253 })
+    const lengths: fc.Arbitrary<Lengths> = fc.record({
+      name: length,
+      answer: length,
+      word: length,
+      cluster: length,
+      gateway: length,
+      service: length,
+    })
     fc.assert(
       fc.property(
         fc.integer({ min: 330, max: 3000 }),
         fc.double({ min: 6, max: 9, noNaN: true }),
         lengths,
         (width, charPx, longest) => {
-          const columns = columnsOf(width, charPx, longest as never)
+          const columns = columnsOf(width, charPx, longest)
           let end = 0
           for (const name of NAMES) {
             const span = columns[name]

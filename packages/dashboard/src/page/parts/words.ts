@@ -1,5 +1,13 @@
 /** The words and shapes of states, the same in every view. */
-import type { AnswerView, ClusterState, EventView, HostState, NeedView, ObjectRef } from '../../api/state.ts'
+import type {
+  AnswerView,
+  ClusterState,
+  EventView,
+  HostState,
+  NeedView,
+  ObjectRef,
+  TrafficView,
+} from '../../api/state.ts'
 import type { HopView, ServerAnswerView } from '../../api/host-page.ts'
 
 export type ShapeName =
@@ -101,4 +109,9 @@ export function countText(count: number, one: string, many = `${one}s`): string 
 
 export function countOf(count: number): string {
   return number.format(count).replaceAll(',', '\u202f')
+}
+
+export function trafficText({ requestsPerSecond, errorsPerSecond }: TrafficView): string {
+  const rounded = (value: number): string => countOf(value < 10 ? Math.round(value * 10) / 10 : Math.round(value))
+  return `${rounded(requestsPerSecond)} requests/s, ${rounded(errorsPerSecond)} errors/s`
 }

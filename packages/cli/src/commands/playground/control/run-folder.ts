@@ -14,7 +14,7 @@ import { writePrivateFile } from '@seamark/kube/private-file'
 const PREFIX = 'seamark-playground-'
 const FACTS = 'playground.json'
 
-export interface RunFacts {
+interface RunFacts {
   readonly pid: number
   /** ms since the epoch. */
   readonly startedAt: number

@@ -67,7 +67,7 @@ export class LocalApiServer {
     try {
       const tls = data === undefined ? await issue(authority) : 'self-signed'
       const listener = await listenPreferably(port, async (free) => server.listen({ tls, port: free }))
-      const caPem = listener.caPem ?? (tls === 'self-signed' ? '' : (tls.ca as string))
+      const caPem = listener.caPem ?? (tls === 'self-signed' ? '' : tls.ca)
       const local = new LocalApiServer(server, listener, { tls, access: { url: listener.url, token, caPem } })
       for (const definition of definitions) await local.#define(definition as CustomResourceDefinition)
       return local

@@ -23,7 +23,7 @@ const COLLECTED_WITHIN_MS = 30_000
 /** Of the sources of records that a bad release deletes. */
 const LOST_SHARE = 0.6
 
-export const teamHost = (index: number): string => `team-${index}.${ZONE}`
+const teamHost = (index: number): string => `team-${index}.${ZONE}`
 
 export const isTeamHost = (name: string): boolean => name.startsWith('team-')
 
@@ -142,7 +142,7 @@ async function createTeam(client: Client, index: number): Promise<void> {
   await client.apply(HTTPProxy, {
     metadata: { namespace: TEAMS_NAMESPACE, name: `team-${index}` },
     spec: { virtualhost: { fqdn: teamHost(index) }, routes: [{ services: [{ name: 'web', port: 80 }] }] },
-  } as HTTPProxy)
+  })
 }
 
 /** The gateways have another port than before a restart. */

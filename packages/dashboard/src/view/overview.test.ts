@@ -1,0 +1,258 @@
+import { memoryCluster, type MemoryCluster } from '@seamark/kube/testing'
+import {
+  CachedHosts,
+  Cluster,
+  DNSEndpoint,
+  DNSLoadBalancer,
+  DNSLoadBalancerEndpoint,
+  GlobalIngress,
+  LeafIngress,
+} from '@seamark/operator'
+import { describe, expect, it } from 'vitest'
+import type { ManagerView, State } from '../api/state.ts'
+import { applyDifference } from '../api/stream.ts'
+import { EventLog } from './event-log.ts'
+import { Overview } from './overview.ts'
+
+const MANAGER: ManagerView = {
+  version: '0.0.0',
+  namespace: 'seamark',
+  mode: 'enforce',
+  pausedBy: [],
+  isLeading: true,
+  capabilities: [],
+  data: { isCurrent: true, readAt: '2026-03-01T00:00:00Z' },
+}
+const START_MS = Date.UTC(2026, 2, 1)
+
+function openOverview(cluster: MemoryCluster, manager: () => ManagerView = () => MANAGER) {
+  const hosts = new CachedHosts({
+    informers: cluster.informers,
+    hasFleet: true,
+    hasBalance: true,
+    publish: undefined,
+    endpointScope: {},
+  })
+  const time = { nowMs: START_MS }
+  hosts.start(() => undefined)
+  const overview = new Overview({
+    hosts,
+    zones: undefined,
+    log: new EventLog(),
+    manager,
+    hasOnlyOwnZones: false,
+    epoch: 'test',
+    now: () => time.nowMs,
+  })
+  overview.update()
+  /** The state before, and what the difference makes of it. */
+  const step = (before: State): State => {
+    const difference = overview.update()
+    const after = difference === undefined ? before : applyDifference(before, difference)
+    if (after === undefined) throw new Error('the difference does not apply')
+    expect(after).toEqual(overview.state())
+    return after
+  }
+  return { overview, time, step }
+}
+
+const nameOf = (index: number) => `host-${String(index).padStart(5, '0')}.demo.test`
+const put = (cluster: MemoryCluster, index: number, target: string) =>
+  cluster.put(DNSEndpoint, {
+    metadata: { namespace: `team-${index % 10}`, name: `host-${index}` },
+    spec: { endpoints: [{ dnsName: nameOf(index), recordType: 'A', targets: [target], recordTTL: 60 }] },
+  })
+
+it('without hosts nothing needs anybody, and nothing changes', () => {
+  const { overview } = openOverview(memoryCluster())
+  expect(overview.state()).toMatchObject({ hosts: [], clusters: [], needsYou: [], lastHour: [] })
+  expect(overview.update()).toBeUndefined()
+})
+
+it('of 10 000 hosts a difference has those that changed, came and went', () => {
+  const cluster = memoryCluster()
+  for (let index = 0; index < 10_000; index++) put(cluster, index, '203.0.113.1')
+  const { overview, step } = openOverview(cluster)
+  const before = overview.state()
+  expect(before.hosts).toHaveLength(10_000)
+  expect(before.hosts[7]).toMatchObject({
+    name: nameOf(7),
+    owner: 'DNSEndpoint team-7/host-7',
+    answersFrom: 'published',
+    answers: [{ address: '203.0.113.1', share: 1, state: 'answered' }],
+  })
+  put(cluster, 7, '203.0.113.2')
+  put(cluster, 10_000, '203.0.113.3')
+  cluster.remove(DNSEndpoint, 'team-9/host-9')
+  const after = step(before)
+  expect(after.hosts).toHaveLength(10_000)
+  expect(after.hosts.filter((host, index) => host !== before.hosts[index]).length).toBeGreaterThan(2)
+  expect(after.hosts.filter((host) => !before.hosts.includes(host)).map(({ name }) => name)).toEqual([
+    nameOf(7),
+    nameOf(10_000),
+  ])
+  expect(overview.hostText(after.hosts[0]!)).toBe(JSON.stringify(after.hosts[0]))
+})
+
+const READY = ['Reachable', 'Ready'].map((type) => ({
+  type,
+  status: 'True' as const,
+  reason: 'ClusterReady',
+  message: '',
+  lastTransitionTime: '2026-03-01T00:00:00Z',
+}))
+
+/** One root with a leaf and an endpoint on each of the clusters. */
+function putFleet(cluster: MemoryCluster, count: number): void {
+  const labels = { 'seamark.io/root-uid': 'u1' }
+  cluster.put(GlobalIngress, {
+    metadata: { namespace: 'shop', name: 'ingress-web' },
+    spec: {
+      rootRef: { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', name: 'web', uid: 'u1' },
+      hosts: [{ host: 'shop.demo.test' }],
+      strategy: 'weighted',
+      ttlSeconds: 30,
+    },
+    status: { answered: Array.from({ length: count }, (_, index) => `10.0.0.${index}`) },
+  } as GlobalIngress)
+  cluster.put(DNSLoadBalancer, {
+    metadata: { namespace: 'shop', name: 'web' },
+    spec: { DNSName: 'shop.demo.test', ttl: 30 },
+  })
+  for (let index = 0; index < count; index++) putMember(cluster, index, labels, true)
+}
+
+function putMember(cluster: MemoryCluster, index: number, labels: Record<string, string>, isHealthy: boolean): void {
+  const name = `c${String(index).padStart(3, '0')}`
+  cluster.put(Cluster, {
+    metadata: { name },
+    spec: { weight: 100 },
+    status: { conditions: READY },
+  } as unknown as Cluster)
+  cluster.put(LeafIngress, {
+    metadata: { namespace: 'shop', name: `leaf-${name}`, labels },
+    spec: { cluster: name, manifests: [], specHash: '', lifecycle: 'Active' },
+    status: { phase: 'Active', addresses: [{ type: 'IPAddress', value: `10.0.0.${index}` }] },
+  } as unknown as LeafIngress)
+  cluster.put(DNSLoadBalancerEndpoint, {
+    metadata: { namespace: 'shop', name: `web-${name}`, labels: { ...labels, 'seamark.io/cluster': name } },
+    spec: { loadbalancer: 'web', ipaddress: `10.0.0.${index}` },
+    status: {
+      active: isHealthy,
+      healthy: isHealthy,
+      conditions: [
+        {
+          type: 'Active',
+          status: isHealthy ? 'True' : 'False',
+          reason: isHealthy ? 'EndpointSelected' : 'EndpointUnhealthy',
+          message: '',
+          lastTransitionTime: '2026-03-01T00:00:00Z',
+        },
+      ],
+    },
+  } as unknown as DNSLoadBalancerEndpoint)
+}
+
+describe('a fleet', () => {
+  it('of 100 clusters: each has its share of what DNS servers answered', () => {
+    const cluster = memoryCluster()
+    putFleet(cluster, 100)
+    const { clusters, hosts } = openOverview(cluster).overview.state()
+    expect(clusters).toHaveLength(100)
+    expect(new Set(clusters.map(({ state, share, answeredHosts }) => `${state} ${share} ${answeredHosts}`))).toEqual(
+      new Set(['Serving 0.01 1']),
+    )
+    expect(hosts).toMatchObject([{ name: 'shop.demo.test', by: 'fleet', answersFrom: 'asked', namespace: 'shop' }])
+  })
+
+  it('an address of a cluster is shown as such also where another host answers it', () => {
+    const cluster = memoryCluster()
+    putFleet(cluster, 2)
+    put(cluster, 1, '10.0.0.1')
+    cluster.put(DNSEndpoint, {
+      metadata: {
+        namespace: 'seamark',
+        name: 'wildcard',
+        annotations: { 'seamark.io/owned-by': 'Cluster/seamark/c000' },
+      },
+      spec: { endpoints: [{ dnsName: '*.c000.demo.test', recordType: 'A', targets: ['10.9.9.9'], recordTTL: 60 }] },
+    })
+    const { overview, step } = openOverview(cluster)
+    const state = overview.state()
+    const clusterOf = (shown: State, name: string) =>
+      shown.hosts.find((host) => host.name === name)?.answers[0]?.cluster
+    expect(clusterOf(state, nameOf(1))).toBe('c001')
+    expect(clusterOf(state, '*.c000.demo.test')).toBe('c000')
+    expect(state.clusters.map(({ answeredHosts }) => answeredHosts)).toEqual([2, 2])
+    cluster.remove(LeafIngress, 'shop/leaf-c001')
+    expect(clusterOf(step(state), nameOf(1))).toBeUndefined()
+  })
+
+  it('an address that was withdrawn may be in caches for the TTL, and then is not', () => {
+    const cluster = memoryCluster()
+    putFleet(cluster, 2)
+    const { overview, time, step } = openOverview(cluster)
+    const states = (state: State) => state.hosts[0]?.answers.map((answer) => `${answer.address} ${answer.state}`)
+    let state = overview.state()
+    expect(states(state)).toEqual(['10.0.0.0 answered', '10.0.0.1 answered'])
+    putMember(cluster, 1, { 'seamark.io/root-uid': 'u1' }, false)
+    const global = cluster.informers.get(GlobalIngress, 'shop/ingress-web') as GlobalIngress
+    cluster.put(GlobalIngress, { ...global, status: { ...global.status, answered: ['10.0.0.0'] } })
+    time.nowMs = START_MS + 5_000
+    state = step(state)
+    expect(states(state)).toEqual(['10.0.0.0 answered', '10.0.0.1 cached'])
+    expect(state.hosts[0]?.answers[1]?.cachedUntil).toBe('2026-03-01T00:00:30.000Z')
+    expect(state.clusters.map((each) => each.state)).toEqual(['Serving', 'Unhealthy'])
+    expect(state.needsYou.map(({ id }) => id)).toContain('cluster/c001')
+    expect(state.lastHour.map(({ what, cluster: name, host }) => `${what} ${name ?? host}`)).toEqual(
+      expect.arrayContaining(['verdict c001', 'verified shop.demo.test']),
+    )
+    expect(overview.isDue()).toBe(false)
+    time.nowMs = START_MS + 30_000
+    expect(overview.isDue()).toBe(true)
+    expect(states(step(state))).toEqual(['10.0.0.0 answered', '10.0.0.1 unhealthy'])
+  })
+
+  it('a held change is one line with its command, and the host says what holds it', () => {
+    const cluster = memoryCluster()
+    put(cluster, 1, '203.0.113.1')
+    const { overview, step } = openOverview(cluster)
+    const before = overview.state()
+    const change = {
+      name: `${nameOf(1)}.`,
+      type: 'A',
+      op: 'delete' as const,
+      code: 'ShrinkBreakerOpen' as const,
+      why: '13 of 21 sources are gone',
+      source: 'u1',
+      key: 'k1',
+      since: START_MS,
+      set: '7c1f0a2b',
+    }
+    overview.setHeld(
+      [
+        { scope: 'demo.test', change },
+        { scope: 'demo.test', change: { ...change, name: 'x.demo.test.' } },
+      ],
+      [],
+    )
+    const after = step(before)
+    expect(after.needsYou).toMatchObject([
+      {
+        id: 'held/7c1f0a2b',
+        what: 'held',
+        reason: 'ShrinkBreakerOpen',
+        command: 'seamark approve 7c1f0a2b',
+        zone: 'demo.test',
+      },
+    ])
+    expect(after.hosts[0]).toMatchObject({
+      state: 'degraded',
+      at: 'plan',
+      held: { reason: 'ShrinkBreakerOpen', command: 'seamark approve 7c1f0a2b' },
+      answers: [{ isHeld: true }],
+    })
+    overview.setHeld([], [])
+    expect(step(after).needsYou).toEqual([])
+  })
+})
