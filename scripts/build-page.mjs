@@ -8,9 +8,11 @@ import { build } from 'esbuild'
 
 const source = join(import.meta.dirname, '../packages/dashboard/src/page')
 
-/** Contents by file name. */
-export async function buildPage() {
-  const { outputFiles } = await build({
+/** Contents by file name. @param {(metafile: import('esbuild').Metafile) => void} report told what went into them */
+export async function buildPage(report = () => undefined) {
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: join(import.meta.dirname, '..'),
+    metafile: true,
     entryPoints: { page: join(source, 'main.tsx'), style: join(source, 'style/page.css') },
     outdir: '.',
     write: false,
@@ -24,6 +26,7 @@ export async function buildPage() {
     legalComments: 'none',
     logLevel: 'warning',
   })
+  report(metafile)
   const contentOf = (name) => Buffer.from(outputFiles.find(({ path }) => path.endsWith(name)).contents)
   return new Map([
     ['index.html', readFileSync(join(source, 'index.html'))],

@@ -12,6 +12,7 @@ import {
 } from './generate/chart-files.ts'
 import { valuesSchema } from './generate/chart-values.ts'
 import { configurationPage } from './generate/configuration-page.ts'
+import { DASHBOARDS, dashboardJson } from './generate/dashboards.ts'
 import { envoyApi } from './generate/envoy-api.ts'
 import { securityPage } from './generate/limits-table.ts'
 import { metricsPage } from './generate/metrics-page.ts'
@@ -36,6 +37,10 @@ const GENERATED: readonly { file: string; content: () => string }[] = [
     file: 'examples/dns-load-balancer/seamark.yaml',
     content: () => exampleWithRoles('dns-load-balancer/seamark.yaml', ['balance', 'records', 'installCRDs']),
   },
+  ...DASHBOARDS.map((dashboard) => ({
+    file: `charts/seamark/dashboards/${dashboard.name}.json`,
+    content: () => dashboardJson(dashboard),
+  })),
 ]
 
 const isCheck = process.argv.includes('--check')

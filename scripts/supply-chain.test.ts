@@ -1,5 +1,14 @@
 import { expect, it } from 'vitest'
-import { findLockFaults, findRoleFaults, findUnpinnedBases, pinBase } from './supply-chain.ts'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  findLockFaults,
+  findRoleFaults,
+  findUnpinnedBases,
+  findUnpinnedImages,
+  pinBase,
+  pinImage,
+} from './supply-chain.ts'
 
 const digest = `sha512-${'A'.repeat(86)}==`
 
@@ -82,11 +91,12 @@ it('accepts to patch webhooks by name, and to read what may not be written', () 
 })
 
 it('pins every stage of the image to one digest, also again', () => {
-  const file = 'FROM docker.io/library/node:24-slim AS build\nRUN x\nFROM docker.io/library/node:24-slim\n'
+  const file =
+    'FROM --platform=$BUILDPLATFORM docker.io/library/node:24-slim AS build\nRUN x\nFROM docker.io/library/node:24-slim\n'
   const [first, second] = [`sha256:${'1'.repeat(64)}`, `sha256:${'2'.repeat(64)}`]
   expect(findUnpinnedBases(file)).toHaveLength(2)
   const pinned = pinBase(file, first)
-  expect(pinned).toContain(`FROM docker.io/library/node:24-slim@${first} AS build\n`)
+  expect(pinned).toContain(`FROM --platform=$BUILDPLATFORM docker.io/library/node:24-slim@${first} AS build\n`)
   expect(findUnpinnedBases(pinned)).toEqual([])
   expect(pinBase(pinned, second)).toBe(pinned.replaceAll(first, second))
 })
@@ -94,4 +104,16 @@ it('pins every stage of the image to one digest, also again', () => {
 it('refuses to pin to what is no digest, and different images to one', () => {
   expect(() => pinBase('FROM a\n', 'latest')).toThrow('latest is no digest')
   expect(() => pinBase('FROM a\nFROM b\n', `sha256:${'1'.repeat(64)}`)).toThrow('a, b')
+})
+
+it('pins the images of the chart, and leaves everything else of the values as it is', () => {
+  const values = readFileSync(join(import.meta.dirname, '../charts/seamark/values.yaml'), 'utf8')
+  const paths = ['image', 'gateway.image']
+  const digests = [`sha256:${'1'.repeat(64)}`, `sha256:${'2'.repeat(64)}`]
+  const pinned = paths.reduce((all, path, index) => pinImage(all, path, digests[index] ?? ''), values)
+  expect(findUnpinnedImages(pinned, paths)).toEqual([])
+  const changed = (text: string, other: string) => text.split('\n').filter((line) => !other.split('\n').includes(line))
+  expect(changed(pinned, values)).toEqual(digests.map((each) => expect.stringContaining(each) as string))
+  expect(pinned.split('\n')).toHaveLength(values.split('\n').length)
+  expect(() => pinImage(values, 'image', 'latest')).toThrow('latest is no digest')
 })

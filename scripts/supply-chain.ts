@@ -2,7 +2,7 @@
  * What a user who installs Seamark must be able to trust, checked from the files alone: the lock file, install scripts, the roles
  * of the examples and the base of the image. Each function returns one line per fault.
  */
-import { parseAllDocuments } from 'yaml'
+import { parseAllDocuments, parseDocument } from 'yaml'
 
 interface LockedPackage {
   readonly link?: boolean
@@ -149,7 +149,7 @@ function isByName(verb: string, resourceNames: readonly string[]): boolean {
   return resourceNames.length > 0 && WRITES_BY_NAME.includes(verb)
 }
 
-const BASE = /^(FROM\s+)(?<image>[^\s@]+)(?:@(?<digest>\S+))?/gm
+const BASE = /^(FROM\s+(?:--platform=\S+\s+)?)(?<image>[^\s@]+)(?:@(?<digest>\S+))?/gm
 const DIGEST = /^sha256:[0-9a-f]{64}$/
 
 /** The Containerfile with each base image pinned to the digest; throws for what is no digest. */
@@ -172,4 +172,22 @@ function basesOf(containerfile: string): { image: string; digest: string }[] {
     image: groups?.['image'] ?? '',
     digest: groups?.['digest'] ?? '',
   }))
+}
+
+/** The values of the chart with an image of theirs pinned; throws for what is no digest. @param path such as `gateway.image` */
+export function pinImage(values: string, path: string, digest: string): string {
+  if (!DIGEST.test(digest)) throw new Error(`${digest} is no digest; it has the form sha256: and 64 hexadecimal digits`)
+  const document = parseDocument(values)
+  document.setIn([...path.split('.'), 'digest'], digest)
+  return document.toString({ lineWidth: 0 })
+}
+
+/** The images of the chart that a later installation may find changed. */
+export function findUnpinnedImages(values: string, paths: readonly string[]): string[] {
+  const document = parseDocument(values)
+  return paths.flatMap((path) =>
+    DIGEST.test(String(document.getIn([...path.split('.'), 'digest'])))
+      ? []
+      : [`${path} of the chart is not pinned to a digest`],
+  )
 }

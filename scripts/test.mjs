@@ -29,6 +29,8 @@ const PROGRAMS = [
   'envoy',
   'unshare',
   'ip',
+  'setpriv',
+  'promtool',
   'helm',
   'helm3',
   'chromium',

@@ -75,6 +75,17 @@ const Values = z
       service: z.strictObject({ type: z.enum(['ClusterIP', 'LoadBalancer', 'NodePort']), annotations: strings }),
     }),
     metrics: z.strictObject({ service: z.strictObject({ enabled: z.boolean(), annotations: strings }) }),
+    serviceMonitor: z.strictObject({
+      enabled: z.boolean().describe('of the operator of Prometheus'),
+      interval: z.string().regex(/^[0-9]+(ms|s|m)$/),
+      labels: strings,
+    }),
+    prometheusRule: z.strictObject({ enabled: z.boolean().describe('the alerts'), labels: strings }),
+    grafanaDashboards: z.strictObject({
+      enabled: z.boolean().describe('a ConfigMap for the sidecar of Grafana'),
+      labels: strings,
+      annotations: strings,
+    }),
     podDisruptionBudget: z.strictObject({
       enabled: z.boolean(),
       maxUnavailable: z.union([z.int().min(1), z.string().regex(/^[0-9]+%$/)]),

@@ -53,7 +53,7 @@ function overview(): Command {
     .addHelpText(
       'after',
       '\nExit codes: 0 ok, 1 error, 2 changes or findings, 3 refused by a guard, 4 timeout, 5 wrong usage.' +
-        '\nShell completion: seamark completion bash|zsh|fish',
+        '\nShell completion: seamark completion bash|zsh|fish|kubectl',
     )
   for (const verb of VERBS) program.command(verb.name).description(verb.summary)
   return program

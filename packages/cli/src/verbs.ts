@@ -48,7 +48,7 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: 'completion',
-    summary: 'print a completion script for bash, zsh or fish',
+    summary: 'print a completion script for bash, zsh, fish or kubectl',
     load: async () => import('./commands/completion/completion.ts'),
   },
   {

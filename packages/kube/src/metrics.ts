@@ -13,6 +13,8 @@ import type { Queue, QueueObserver } from './controller/queue.ts'
 import { createRequestMetrics } from './client/request-metrics.ts'
 import { registerProcessMetrics } from './process-metrics.ts'
 
+export { addReadMetric } from './read-metrics.ts'
+
 /** Result of a reconcile, in controller-runtime's label values. `requeue` exists there, and is always 0 here. */
 type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after'
 
@@ -239,7 +241,8 @@ export function createMetrics({ registry = new Registry(), clientHistograms = fa
       this.reset()
       for (const stats of clusters) {
         const now = stats()
-        this.set({ cluster: now.cluster }, value(now))
+        // Managers that share metrics have connections of their own to one cluster.
+        this.inc({ cluster: now.cluster }, value(now))
       }
     })
   perCluster('seamark_http2_sessions', 'Open HTTP/2 sessions', ({ sessions }) => sessions)

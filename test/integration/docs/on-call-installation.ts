@@ -227,10 +227,14 @@ records:
         text: [['NAMESPACE', 'NAME', 'HOLDER', 'AGE'], ...rows].map((row) => `${row.join('   ')}\n`).join(''),
       }
     }
-    const annotation = /^kubectl -n seamark annotate (?:--overwrite )?configmap seamark (\S+)=(\S+)$/.exec(command)
+    const annotation = /^kubectl -n seamark annotate (?:--overwrite )?configmap seamark ([^=\s]+)(?:=(\S+)|-)$/.exec(
+      command,
+    )
     if (annotation !== null) {
-      const [, name = '', value = ''] = annotation
-      const metadata = { namespace: 'seamark', name: 'seamark', annotations: { [name]: value } }
+      const [, name = '', value] = annotation
+      // What an apply no longer names, it removes.
+      const annotations: Record<string, string> = value === undefined ? {} : { [name]: value }
+      const metadata = { namespace: 'seamark', name: 'seamark', annotations }
       await this.client.apply(ConfigMap, { metadata }, { force: true })
       return { code: 0, text: 'configmap/seamark annotated\n' }
     }

@@ -10,6 +10,7 @@ import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { findProgram } from '@seamark/kit'
 import { findKubectls } from '../kubectl/binaries.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
@@ -49,8 +50,10 @@ export class Terminal implements AsyncDisposable {
     const bin = join(this.folder, '.bin')
     mkdirSync(bin)
     symlinkSync(join(ROOT, 'bin/seamark'), join(bin, 'seamark'))
+    const helm = findProgram('helm')
+    if (helm !== undefined) symlinkSync(helm, join(bin, 'helm'))
     if (kubectl !== undefined) symlinkSync(kubectl, join(bin, 'kubectl'))
-    for (const name of ['examples', 'package.json', 'node_modules', 'docs'])
+    for (const name of ['charts', 'examples', 'package.json', 'node_modules', 'docs'])
       symlinkSync(join(ROOT, name), join(this.folder, name))
   }
 

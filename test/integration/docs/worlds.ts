@@ -185,6 +185,10 @@ export const WORLDS: Readonly<Record<string, readonly World[]>> = {
     env: listenOn,
   }),
   'docs/dns.md': machine(5353),
+  // Helm is a process that the page starts a dozen times; test/chart installs on a kube-apiserver.
+  'docs/install.md': cluster({})
+    .slice(0, 1)
+    .map((world) => ({ ...world, isSkipped: !needs('helm') })),
   'docs/gateway.md': cluster({ replace: async () => GATEWAY }),
   'docs/providers/webhook.md': machine(8888),
   'docs/publish.md': cluster({}),

@@ -96,12 +96,17 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
   let rejections: readonly Rejection[] = []
   let portFaults: PortFaults = new Map()
   const regexFaults = new RegexFaults(systemClock, () => publishStatuses())
-  const metrics = createGatewayMetrics(mgr.metrics.registry)
-  const publishStatuses = (): void => {
-    if (current === undefined) return
+  let regexExceeded = 0
+  /** The decisions of the last build, with what the data plane could not do. */
+  const decided = () => {
+    if (current === undefined) return undefined
     const { statuses, findings } = regexFaults.report(withRejections(current, rejections))
     const faults = options.envoy === undefined ? portFaults : rejectedPorts(current.ir, rejections)
-    board.publish(withPortFaults(statuses, current.ports, faults), findings)
+    return { statuses: withPortFaults(statuses, current.ports, faults), findings, portFaults: faults.size }
+  }
+  const publishStatuses = (): void => {
+    const decisions = decided()
+    if (decisions !== undefined) board.publish(decisions.statuses, decisions.findings)
   }
   const dataPlane =
     options.envoy === undefined
@@ -110,7 +115,7 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
           endpoints,
           isRefused,
           onRegexExceeded(route) {
-            metrics.regexExceeded()
+            regexExceeded++
             regexFaults.add(route)
           },
           onPortFaults(faults) {
@@ -130,6 +135,15 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
             publishStatuses()
           },
         })
+  createGatewayMetrics(mgr.metrics.registry, () => ({
+    ir: current?.ir,
+    statuses: [],
+    portFaults: 0,
+    ...decided(),
+    rejections,
+    regexExceeded,
+    dataPlane: dataPlane.counters(),
+  }))
   const slicesOf = mgr.index(EndpointSlice, 'gateway-service', (slice) => {
     const service = serviceOf(slice)
     return service === undefined ? [] : [service]

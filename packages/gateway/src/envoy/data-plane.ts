@@ -74,6 +74,7 @@ export function envoyDataPlane(options: EnvoyDataPlaneOptions): DataPlane {
       assigned = new Map([...assigned].filter(([cluster]) => resources.has(cluster)))
       server.publish(translate(ir, addresses, memo), resources)
     },
+    counters: () => ({ streams: server.streams }),
     updateEndpoints(names) {
       const changed = resourcesOf(names)
       if (changed.size > 0) server.updateEndpoints(changed)

@@ -10,6 +10,17 @@ export interface DataPlane {
   updateEndpoints(names: readonly string[]): void
   /** Called after the first `apply`. Serves until the signal aborts; resolves when it has stopped. */
   run(context: DataPlaneContext): Promise<void>
+  counters(): DataPlaneCounters
+}
+
+/** Undefined: not of this data plane. */
+export interface DataPlaneCounters {
+  /** Answered requests by class of their status, `2xx`. */
+  readonly answers?: ReadonlyMap<string, number>
+  /** Open connections of clients. */
+  readonly connections?: number
+  /** Envoys that get their configuration. */
+  readonly streams?: number
 }
 
 interface DataPlaneContext {

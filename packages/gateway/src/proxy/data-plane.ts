@@ -14,5 +14,6 @@ export function builtInDataPlane(options: ProxyOptions): DataPlane {
       await untilAborted(signal)
       await proxy.close()
     },
+    counters: () => proxy.counters(),
   }
 }

@@ -27,6 +27,7 @@ import {
 } from '../ir/listen-addresses.ts'
 import type { Certificate, Ir, Route } from '../ir/model.ts'
 import { matchKey } from '../ir/route-order.ts'
+import type { DataPlaneCounters } from '../ir/data-plane.ts'
 import { PROXY_LIMITS } from './listen/client-connections.ts'
 import { Clusters } from './upstream/clusters.ts'
 import { Fronts } from './listen/fronts.ts'
@@ -34,6 +35,7 @@ import { handleRequest, handleUpgrade, type HandlerDeps } from './handler.ts'
 import { guardedLookup } from './upstream/guarded-lookup.ts'
 import { HealthChecks } from './upstream/health.ts'
 import { ReplayBudget, type ReplayLimits } from './upstream/replay-budget.ts'
+import type { ProxyResponse } from './request/exchange.ts'
 import { RequestBudget, type RequestLimits } from './request/request-budget.ts'
 import { RateLimits } from './request/local-policy.ts'
 import { createPlainFront } from './listen/plain-front.ts'
@@ -69,9 +71,12 @@ export interface Proxy {
   readonly addresses: ProxyAddresses
   /** Where the listener of another port of a Gateway is bound; undefined if it is not. */
   addressOf(id: ListenerId): ListenAddress | undefined
+  counters(): Required<Pick<DataPlaneCounters, 'answers' | 'connections'>>
   close(graceMs?: number): Promise<void>
 }
 
+/** From 200 on; `other` is what no RFC has. */
+const STATUS_CLASSES = ['2xx', '3xx', '4xx', '5xx', 'other']
 const EMPTY: Ir = { listeners: [], clusters: [], certificates: [] }
 /** Of a listener that was removed and has established connections. */
 const NO_HOSTS = new ListenerTable({ protocol: 'http', hosts: [] })
@@ -101,6 +106,17 @@ export function createProxy(options: ProxyOptions): Proxy {
     ...(onRegexExceeded !== undefined && { onRegexExceeded }),
   }
   const sockets = new Set<Socket>()
+  /** Requests that were answered in full, by class of the status. */
+  const answers = new Map<string, number>(STATUS_CLASSES.map((each) => [each, 0]))
+  function countAnswer(this: ProxyResponse): void {
+    const statusClass = STATUS_CLASSES[Math.floor(this.statusCode / 100) - 2] ?? 'other'
+    answers.set(statusClass, (answers.get(statusClass) ?? 0) + 1)
+  }
+
+  const handle: typeof handleRequest = (own, protocol, request, response) => {
+    response.once('finish', countAnswer)
+    handleRequest(own, protocol, request, response)
+  }
 
   const connections = new ConnectionTable(limits)
 
@@ -115,7 +131,7 @@ export function createProxy(options: ProxyOptions): Proxy {
             connections,
             maxHeaderBytes,
             keepAliveTimeoutMs: limits.idleTimeoutMs,
-            onRequest: (request, response) => handleRequest(own, 'http', request, response),
+            onRequest: (request, response) => handle(own, 'http', request, response),
             onUpgrade: (request, socket, head) => handleUpgrade(own, 'http', request, socket, head),
           })
         : createTlsFront({
@@ -123,7 +139,7 @@ export function createProxy(options: ProxyOptions): Proxy {
             limits: { maxHeaderBytes },
             findHost: (name) => ownTable().find(name)?.host,
             findCertificate: (name) => certificates.get(name),
-            onRequest: (request, response) => handleRequest(own, 'https', request, response),
+            onRequest: (request, response) => handle(own, 'https', request, response),
             onUpgrade: (request, socket, head) => handleUpgrade(own, 'https', request, socket, head),
             onTunnel: (socket, host) => tunnelTcp(deps, socket, host.tcp ?? { backends: [] }),
           })
@@ -166,6 +182,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       await fronts.update(otherListeners)
       return addresses
     },
+    counters: () => ({ answers, connections: sockets.size }),
     async close(graceMs = 2_000) {
       health.close()
       isOpen = false

@@ -48,6 +48,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
       leader: { ...options.leader, annotations: () => leaseAnnotations(answering) },
     }),
     ...(options.metrics !== undefined && { metrics: options.metrics }),
+    ...(options.sharedMetrics !== undefined && { sharedMetrics: options.sharedMetrics }),
     ...(options.probes !== undefined && { probes: options.probes }),
     ...(serving !== undefined && { webhooks: webhookServer(serving.config, namespace, { crds }) }),
   })

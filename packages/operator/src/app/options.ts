@@ -89,6 +89,8 @@ export interface AppOptions {
   readonly leader?: Readonly<LeaseOptions>
   /** `:8180`; undefined: no server. */
   readonly metrics?: string
+  /** Those that another manager of the process reports to as well. @default its own */
+  readonly sharedMetrics?: Manager['metrics']
   readonly probes?: string
   readonly log?: Logger
   readonly clock?: Clock

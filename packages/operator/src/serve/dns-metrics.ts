@@ -3,7 +3,8 @@
  * metric. Types and rcodes are few; a type that is not listed counts as `other`. Never by name: their number is not bounded.
  */
 import type { DnsServerCounters } from '@seamark/dns'
-import { Counter, Gauge, type Registry } from 'prom-client'
+import { addReadMetric } from '@seamark/kube/metrics'
+import type { Registry } from 'prom-client'
 import type { DnsService } from './dns-service.ts'
 
 const TYPES: ReadonlySet<string> = new Set([
@@ -29,26 +30,18 @@ export function createDnsMetrics(
   registry: Registry,
   service: { readonly server: Pick<DnsService['server'], 'counters'>; readonly zones: DnsService['zones'] } | undefined,
 ): void {
-  /** A counter whose total is read; prom-client's own is only incremented. */
   const total = <Label extends string>(
     name: string,
     help: string,
     labelNames: readonly Label[],
     read: (counters: DnsServerCounters) => readonly (readonly [labels: Record<Label, string>, value: number])[],
-  ): void => {
-    const metric = new Counter({
+  ): void =>
+    addReadMetric(registry, 'counter', {
       name,
       help,
-      labelNames: [...labelNames],
-      registers: [],
-      collect() {
-        this.reset()
-        if (service === undefined) return
-        for (const [labels, value] of read(service.server.counters())) this.inc(labels, value)
-      },
+      labelNames,
+      read: () => (service === undefined ? [] : read(service.server.counters())),
     })
-    registry.registerMetric(metric)
-  }
   total('seamark_dns_queries_total', 'Questions to the DNS server, by type', ['type'], ({ questions }) => {
     const counts = new Map<string, number>()
     for (const [name, count] of Object.entries(questions)) {
@@ -82,35 +75,26 @@ export function createDnsMetrics(
   total('seamark_dns_updates_total', 'Dynamic updates (RFC 2136) that changed a zone', [], ({ updates }) => [
     [{}, updates],
   ])
-  const connections = new Gauge({
+  addReadMetric(registry, 'gauge', {
     name: 'seamark_dns_tcp_connections',
     help: 'Open TCP connections of the DNS server',
-    registers: [],
-    collect() {
-      this.set(service?.server.counters().tcpConnections ?? 0)
-    },
+    read: () => [[{}, service?.server.counters().tcpConnections ?? 0]],
   })
-  registry.registerMetric(connections)
   const zoneGauge = (
     name: string,
     help: string,
     read: (zone: ReturnType<DnsService['zones']>[number]) => number | undefined,
-  ): void => {
-    const metric = new Gauge({
+  ): void =>
+    addReadMetric(registry, 'gauge', {
       name,
       help,
-      labelNames: ['zone'] as const,
-      registers: [],
-      collect() {
-        this.reset()
-        for (const zone of service?.zones() ?? []) {
+      labelNames: ['zone'],
+      read: () =>
+        (service?.zones() ?? []).flatMap((zone) => {
           const value = read(zone)
-          if (value !== undefined) this.set({ zone: zone.zone }, value)
-        }
-      },
+          return value === undefined ? [] : [[{ zone: zone.zone }, value]]
+        }),
     })
-    registry.registerMetric(metric)
-  }
   zoneGauge('seamark_dns_zone_serial', 'Serial of the SOA of each zone', ({ serial }) => serial)
   zoneGauge(
     'seamark_dns_zone_served',

@@ -1,10 +1,10 @@
 /**
- * Completion scripts for bash, zsh and fish. Each is static: pressing TAB starts no process. They hold the commands and flags
+ * Completion scripts for bash, zsh, fish and kubectl. Each is static: pressing TAB starts no process. They hold the commands and flags
  * of the version that printed them, so print them again after an upgrade.
  */
 import type { CompletedCommand, CompletedFlag } from './command-tree.ts'
 
-export type Shell = 'bash' | 'zsh' | 'fish'
+export type Shell = 'bash' | 'zsh' | 'fish' | 'kubectl'
 
 export function completionScript(shell: Shell, commands: readonly CompletedCommand[]): string {
   switch (shell) {
@@ -14,6 +14,8 @@ export function completionScript(shell: Shell, commands: readonly CompletedComma
       return zshScript(commands)
     case 'fish':
       return fishScript(commands)
+    case 'kubectl':
+      return kubectlScript(commands)
   }
 }
 
@@ -81,6 +83,20 @@ ${words.join('\n')}
   fi
 }
 complete -o filenames -F _seamark seamark
+`
+}
+
+/**
+ * kubectl runs `kubectl_complete-seamark WORD… LAST` for `kubectl seamark`. It prints what may stand in place of the last word, and a
+ * directive of Cobra: 4, no files; 0, files when nothing is offered.
+ */
+function kubectlScript(commands: readonly CompletedCommand[]): string {
+  return `#!/usr/bin/env bash
+${bashScript(commands).replace(/^complete .*\n/m, '')}
+COMP_WORDS=(seamark "$@") COMP_CWORD=$#
+compgen() { [[ $1 == -f ]] || builtin compgen "$@"; }
+_seamark
+if ((\${#COMPREPLY[@]})); then printf '%s\\n' "\${COMPREPLY[@]}" :4; else echo :0; fi
 `
 }
 

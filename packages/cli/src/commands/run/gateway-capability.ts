@@ -12,7 +12,7 @@ import {
   keepXdsCertificates,
   setUpGateway,
 } from '@seamark/gateway'
-import { type Cluster, type Logger, manager } from '@seamark/kube'
+import { type Cluster, type Logger, type Manager, manager } from '@seamark/kube'
 import {
   createKillSwitch,
   gateWrites,
@@ -32,6 +32,8 @@ export interface GatewayCapability {
   readonly grants: Grants
   /** Connections of its own: caches of other capabilities have other filters. */
   readonly cluster: Cluster
+  /** Served by the manager of the other capabilities. @default its own, which nobody reads */
+  readonly sharedMetrics?: Manager['metrics']
   readonly mode: 'observe' | 'enforce'
   readonly isPaused: boolean
   /** Calls `replace` when the configuration changed. Returns the unsubscribe function. */
@@ -87,6 +89,7 @@ export async function runGateway(options: GatewayCapability, signal: AbortSignal
     fieldManager: GATEWAY_FIELD_MANAGER,
     log,
     grace: GRACE_MS,
+    ...(options.sharedMetrics !== undefined && { sharedMetrics: options.sharedMetrics }),
     leader: { lease: config.lease, namespace, ...options.leaseTimes },
   })
   const certificates =

@@ -1,6 +1,7 @@
 /** `seamark run`: the unified manager, with the capabilities its configuration turns on. */
 import { GATEWAY_FIELD_MANAGER } from '@seamark/gateway'
-import { type Cluster, type Logger, type MassLimits, systemClock } from '@seamark/kube'
+import { type Cluster, type Logger, type Manager, type MassLimits, systemClock } from '@seamark/kube'
+import { createMetrics } from '@seamark/kube/metrics'
 import {
   type AppOptions,
   FIELD_MANAGER,
@@ -83,11 +84,12 @@ export function build(io: Io): Command {
           )
     const ended = new AbortController()
     const signal = AbortSignal.any([io.signal, ended.signal])
-    const start = async (running: AbortSignal) => {
+    const start = async (running: AbortSignal, sharedMetrics?: Manager['metrics']) => {
       const cluster = await openCluster(io, flags, { fieldManager: FIELD_MANAGER, log, removalLimits })
       try {
         connected = cluster
-        await runApp({ ...appOptions(io, { cluster, config, namespace, log }), changes }, running)
+        const options = appOptions(io, { cluster, config, namespace, log })
+        await runApp({ ...options, ...(sharedMetrics !== undefined && { sharedMetrics }), changes }, running)
       } finally {
         await cluster.close()
       }
@@ -96,14 +98,16 @@ export function build(io: Io): Command {
       if (config.gateway.enabled) {
         const gateway = await openCluster(io, flags, { fieldManager: GATEWAY_FIELD_MANAGER, log, removalLimits })
         try {
+          const sharedMetrics = createMetrics()
           // The first part that fails ends the other one.
           const parts = [
-            start(signal),
+            start(signal, sharedMetrics),
             runGateway(
               {
                 config: config.gateway,
                 grants: processGrants(config.grants, namespace),
                 cluster: gateway,
+                sharedMetrics,
                 mode: config.mode,
                 isPaused: config.pause,
                 onChange(replace) {
