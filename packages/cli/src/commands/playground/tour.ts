@@ -81,9 +81,21 @@ async function drainCluster(parts: Tour): Promise<void> {
 async function loseSources(parts: Tour): Promise<void> {
   const { faults, printer, world, io } = parts
   printer.heading('Part 4: most of the sources are deleted at once')
-  const { text, host } = await faults.badRelease()
+  const { text, code, host } = await faults.badRelease()
   printer.line(text)
-  await explainTo(parts, host)
+  // That the sources of all of them are gone is confirmed one after another.
+  const isSaid = ({ verdict }: Explanation): boolean => verdict.reason === code
+  printExplanation(
+    parts,
+    await until(
+      parts,
+      () => `${host} is not explained by ${code}`,
+      async () => {
+        const explanation = await explainHost(parts, host)
+        return isSaid(explanation) ? explanation : undefined
+      },
+    ),
+  )
   const held = JSON.parse(await runVerb(io, buildApprove, ['-o', 'json', ...hubFlags(world)])) as {
     held: { id: string }[]
   }
@@ -124,8 +136,11 @@ function clustersOf({ members, hub }: World, addresses: readonly string[]): stri
 
 const hubFlags = ({ kubeconfigPath }: World): string[] => ['--kubeconfig', kubeconfigPath]
 
-/** The verdict, and the hops that are not as they should be. */
-async function explainTo({ world, printer, io }: Tour, host: string): Promise<void> {
+async function explainTo(tour: Tour, host: string): Promise<void> {
+  printExplanation(tour, await explainHost(tour, host))
+}
+
+async function explainHost({ world, io }: Tour, host: string): Promise<Explanation> {
   const text = await runVerb(io, buildExplain, [
     host,
     '-o',
@@ -136,7 +151,11 @@ async function explainTo({ world, printer, io }: Tour, host: string): Promise<vo
     world.configPath,
     ...hubFlags(world),
   ])
-  const { verdict, hops } = JSON.parse(text) as Explanation
+  return JSON.parse(text) as Explanation
+}
+
+/** The verdict, and the hops that are not as they should be. */
+function printExplanation({ printer }: Tour, { verdict, hops }: Explanation): void {
   printer.line(`seamark explain: ${verdict.text}`)
   for (const hop of hops)
     if (hop.state === 'degraded' || hop.state === 'broken')
