@@ -9,6 +9,8 @@ export interface HubConfigOptions {
 
 /** A port that needs no rights; the default of the playground, too. */
 export const DNS_LISTEN = '127.0.0.1:8053'
+/** `kubectl port-forward` reaches it in a Pod. */
+const PAGE_LISTEN = '127.0.0.1:8182'
 
 export function hubConfig({ namespace, zone, isLocal }: HubConfigOptions): string {
   return `# Written by seamark hub init; start the manager with: seamark run --config seamark.yaml
@@ -27,6 +29,9 @@ balance:
 ${zone === undefined ? '' : dnsPart(zone)}# Hosts of ingress controllers of the hub itself are not published.
 publish:
   enabled: false
+# The page, for browsers of this machine.
+dashboard:
+  address: '${PAGE_LISTEN}'
 `
 }
 

@@ -22,7 +22,7 @@ export function tryCommands({ configPath }: Paths, path: string | undefined): st
   const hosts = hasProgram('kubectl', path) ? 'kubectl get globalingresses -A' : `${PROGRAM} status`
   return [
     described(hosts, 'hosts on several clusters, and where each is'),
-    described(`${PROGRAM} tree ${SHOP}`, 'one of them: root, leaves, addresses'),
+    described(`${PROGRAM} tree ${SHOP} --config ${configPath}`, 'one of them: root, leaves, addresses'),
     described(`${PROGRAM} explain ${SHOP} --config ${configPath}`, 'why it is answered as it is'),
     described(`${PROGRAM} drain us1 --wait`, 'no request fails'),
     described(`${PROGRAM} playground stop ap1`, 'an outage: the answer follows'),
