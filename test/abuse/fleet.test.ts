@@ -211,15 +211,12 @@ describe('a hostile member', () => {
             // One stream: with so much to send in several, the HTTP/2 session of the peer would refuse them.
             if (exchange.url.pathname !== '/readyz') return exchange.reply(404, {})
             exchange.start()
-            // In small parts, until the manager ends the stream: the watched client is in this process, too.
+            // Twice the limit at once, and then in small parts until the manager ends the stream: the watched client is in this
+            // process, too, and with more in its memory the peer would refuse streams itself.
             const chunk = Buffer.alloc(2 ** 16, 'x')
-            let [isOpen, sent] = [true, 0]
-            void exchange.closed.then(() => (isOpen = false))
-            const more = (): void => {
-              exchange.write(chunk)
-              if (isOpen && ++sent < 1_024) setImmediate(more)
-            }
-            more()
+            for (let sent = 0; sent < 32; sent++) exchange.write(chunk)
+            const sending = setInterval(() => exchange.write(chunk), 100)
+            void exchange.closed.then(() => clearInterval(sending))
           }),
           await join('echo', (exchange) => {
             const message = `\u001B[31m${'x'.repeat(200)}\n${JSON.stringify(exchange.headers)}${'y'.repeat(100_000)}`
