@@ -52,6 +52,8 @@ const project = (
     // Without isolation a worker loads a module once and not once a file; with it, the packages come as few files.
     isolate,
     maxWorkers: workers,
+    // Of the tests of one file that run side by side: each starts servers.
+    maxConcurrency: 3,
     sequence: { groupOrder: group },
   },
 })
@@ -66,7 +68,7 @@ export default defineConfig({
       project('together', filesOf(['unit'])),
       // Each file in a process of its own: a simulated clock advances when the event loop rests, and what an earlier file left
       // in the loop, such as a client that still reconnects, would be part of the run.
-      project('isolated', filesOf(['contract', 'integration', 'simulation', 'chart']), {
+      project('isolated', filesOf(['contract', 'integration', 'simulation']), {
         isolate: true,
         exclude: TIMED,
       }),
@@ -77,8 +79,8 @@ export default defineConfig({
         workers: 1,
         isolate: true,
       }),
-      // Last, because each file starts a browser, which takes all cores.
-      project('browser', filesOf(['browser']), { group: 2, workers: 2, isolate: true }),
+      // Last, because each file starts a browser, or API servers and several managers, which take all cores.
+      project('programs', filesOf(['browser', 'chart']), { group: 2, workers: 2, isolate: true }),
     ],
   },
 })

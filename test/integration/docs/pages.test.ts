@@ -74,7 +74,7 @@ describe('README.md and docs/', () => {
 
 describe.concurrent.each(Object.entries(WORLDS))('%s', (page, worlds) => {
   for (const { name, start, isSkipped = false } of worlds)
-    it.skipIf(isSkipped)(`is run as it is written, on ${name}`, { timeout: 180_000 }, async ({ expect }) => {
+    it.skipIf(isSkipped)(`is run as it is written, on ${name}`, { timeout: 400_000 }, async ({ expect }) => {
       await using world = await start()
       const sections = readPage(textOf(page))
       // A page may show a file after the first command that reads it.

@@ -17,7 +17,7 @@ export interface Reader {
 }
 
 /** A provider whose breaker is open is asked once a minute. */
-const PATIENCE_MS = 90_000
+const PATIENCE_MS = 150_000
 /** Each is a process: typed without a pause they would keep a core busy. */
 const COMMAND_INTERVAL_MS = 300
 
