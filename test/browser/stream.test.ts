@@ -96,10 +96,10 @@ describe.skipIf(!needs('chromium'))('the stream of the page in Chromium', () => 
     server.beat({ at, data: { isCurrent: false, readAt, message: 'connect ECONNREFUSED' } })
     await page.getByText('The API server of the hub cannot be read: connect ECONNREFUSED').waitFor()
     await page.getByText(/^data 5 min old$/).waitFor()
-    expect(await page.getByRole('note').innerText()).toContain('02:14:02')
+    expect(await page.getByRole('complementary').innerText()).toContain('02:14:02')
     server.beat({ at, data: { isCurrent: true, readAt: at } })
     await page.getByText('data is current').waitFor()
-    expect(await page.getByRole('note').count()).toBe(0)
+    expect(await page.getByRole('complementary').count()).toBe(0)
   })
 
   it('waits for a manager that is not ready', async () => {

@@ -128,6 +128,8 @@ export class Terminal implements AsyncDisposable {
       env: {
         PATH: `${join(this.folder, '.bin')}:${dirname(process.execPath)}:${PATH}`,
         HOME: this.folder,
+        // Of two readers of one page, side by side: what a command makes in a folder of the machine is its own.
+        TMPDIR: this.folder,
         NO_COLOR: '1',
         ...this.#options.env,
       },

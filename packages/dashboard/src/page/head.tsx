@@ -93,18 +93,18 @@ export function Notices(): JSX.Element | null {
   const age = dataAge.value
   if (value.kind === 'lost' && state.value !== undefined)
     return (
-      <p class="notice bar" role="note">
+      <aside class="notice bar" aria-label="State of the data">
         <Shape name="dashed" tone="warn" /> No connection to the manager: {value.message}. What is shown is from{' '}
         {age !== undefined && <Clock key={age.readAt} at={age.readAt} />}; it is tried again.
-      </p>
+      </aside>
     )
   if (age !== undefined && !age.isCurrent)
     return (
-      <p class="notice bar" role="note">
+      <aside class="notice bar" aria-label="State of the data">
         <Shape name="triangle" tone="warn" /> The API server of the hub cannot be read
         {age.message !== undefined && `: ${age.message}`}. What is shown is from{' '}
         <Clock key={age.readAt} at={age.readAt} />, and DNS goes on as it was.
-      </p>
+      </aside>
     )
   return null
 }

@@ -10,7 +10,7 @@ import { spawn } from 'node:child_process'
 import { open, readFile, rm, stat } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { Backoff, messageOf, poll, systemClock, untilAborted, type Clock, type Logger } from '@seamark/kube'
+import { Backoff, KubeError, messageOf, poll, systemClock, untilAborted, type Clock, type Logger } from '@seamark/kube'
 import { makePrivateFolder, writePrivateFile } from '@seamark/kube/private-file'
 import type { ProxyAddresses } from '../ir/listen-addresses.ts'
 import { LISTENER_NAMES } from '../xds/listeners.ts'
@@ -63,14 +63,17 @@ export function xdsSocketOf(folder: string): string {
 export async function prepareFolder(folder: string): Promise<void> {
   const longest = join(folder, FILES.admin)
   if (Buffer.byteLength(longest) > MAX_SOCKET_PATH)
-    throw new Error(`${longest} is too long for a socket file (${MAX_SOCKET_PATH} bytes); choose a shorter folder`)
+    throw new KubeError(
+      'ENVOY_FOLDER',
+      `${longest} is too long for a socket file (${MAX_SOCKET_PATH} bytes); choose a shorter folder`,
+    )
   await makePrivateFolder(folder)
   const { uid, mode } = await stat(folder)
   // Whoever can write here can send Envoy a configuration.
   if (uid !== process.getuid?.() || (mode & 0o077) !== 0)
-    throw new Error(`${folder} must belong to the user of this process alone (mode 0700)`)
+    throw new KubeError('ENVOY_FOLDER', `${folder} must belong to the user of this process alone (mode 0700)`)
   if (await isAnswered(xdsSocketOf(folder)))
-    throw new Error(`another control plane uses ${folder}; stop it, or choose another folder`)
+    throw new KubeError('ENVOY_FOLDER', `another control plane uses ${folder}; stop it, or choose another folder`)
   // The socket of a control plane that was killed.
   await rm(xdsSocketOf(folder), { force: true })
 }
