@@ -32,17 +32,21 @@ const isOfTheMoment = (line: string): boolean => /s {2}(\d+ (?:leaf is|leaves ar
 
 /** What differs between two runs: times, ports, the folder of the playground, the order of addresses. */
 function normalise(line: string): string {
-  return line
-    .replace(/^ +\d+\.\d s {2}/, '<time>  ')
-    .replaceAll(/(127\.0\.0\.\d+):\d+/g, '$1:<port>')
-    .replaceAll(/\d{4}-\d\d-\d\dT[\d:]+Z/g, '<when>')
-    .replaceAll(/-p \d+/g, '-p <port>')
-    .replaceAll(/in \d+ ms/g, 'in <ms>')
-    .replaceAll(/after \d+\.\d s/g, 'after <s>')
-    .replaceAll(/sent \d+ requests/g, 'sent <n> requests')
-    .replaceAll(/\b(ap1|eu1|us1) \d+/g, '$1 <n>')
-    .replaceAll(/approve [0-9a-f]+/g, 'approve <id>')
-    .trimEnd()
+  return (
+    line
+      .replace(/^ +\d+\.\d s {2}/, '<time>  ')
+      .replaceAll(/(127\.0\.0\.\d+):\d+/g, '$1:<port>')
+      .replaceAll(/\d{4}-\d\d-\d\dT[\d:]+Z/g, '<when>')
+      .replaceAll(/-p \d+/g, '-p <port>')
+      .replaceAll(/in \d+ ms/g, 'in <ms>')
+      .replaceAll(/after \d+\.\d s/g, 'after <s>')
+      .replaceAll(/sent \d+ requests/g, 'sent <n> requests')
+      .replaceAll(/\b(ap1|eu1|us1) \d+/g, '$1 <n>')
+      .replaceAll(/approve [0-9a-f]+/g, 'approve <id>')
+      // Which guard is named first depends on when it is asked.
+      .replace(/( is broken at plan: ).*/, '$1<why>')
+      .trimEnd()
+  )
 }
 
 /** The code block after the sentence that names the command. */

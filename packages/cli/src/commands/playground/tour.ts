@@ -16,6 +16,8 @@ import { TrafficClient } from './world/traffic.ts'
 import type { World } from './world/world.ts'
 
 const POLL_MS = 25
+/** Then what is said is printed as it is. */
+const CONFIRMED_WITHIN_MS = 2_000
 const LIMIT_MS = 30_000
 const RATE = 20
 
@@ -83,19 +85,15 @@ async function loseSources(parts: Tour): Promise<void> {
   printer.heading('Part 4: most of the sources are deleted at once')
   const { text, code, host } = await faults.badRelease()
   printer.line(text)
-  // That the sources of all of them are gone is confirmed one after another.
-  const isSaid = ({ verdict }: Explanation): boolean => verdict.reason === code
-  printExplanation(
-    parts,
-    await until(
-      parts,
-      () => `${host} is not explained by ${code}`,
-      async () => {
-        const explanation = await explainHost(parts, host)
-        return isSaid(explanation) ? explanation : undefined
-      },
-    ),
+  // Whether a source is gone is asked again for each explanation, and may not be confirmed at once.
+  const confirmed = await poll(
+    async () => {
+      const explanation = await explainHost(parts, host)
+      return explanation.verdict.reason === code ? explanation : undefined
+    },
+    { clock: systemClock, intervalMs: POLL_MS, timeoutMs: CONFIRMED_WITHIN_MS, signal: parts.signal },
   )
+  printExplanation(parts, confirmed ?? (await explainHost(parts, host)))
   const held = JSON.parse(await runVerb(io, buildApprove, ['-o', 'json', ...hubFlags(world)])) as {
     held: { id: string }[]
   }
