@@ -108,6 +108,8 @@ export interface Engine {
   recount(target: Target, signal: AbortSignal): Promise<void>
   /** Throws ProviderError ZoneNotFound when no target has the label of the plan. */
   apply(plan: Plan, signal: AbortSignal, options?: { requiresBase?: boolean }): Promise<PlanOutcome>
+  /** An operator requested a verification: providers whose circuit breaker is open are asked by the next plan. */
+  retryNow(): void
   close(): Promise<void>
 }
 
@@ -325,6 +327,10 @@ export function createEngine(options: EngineOptions): Engine {
       const outcome = await target.executor.submit(plan, signal, applyOptions)
       if (outcome.calls === 0) await options.plans?.remove(plan)
       return outcome
+    },
+    retryNow() {
+      for (const { executor } of known.values()) executor.retryNow()
+      for (const calls of listings.values()) calls.retryNow()
     },
     async close() {
       await Promise.all(providers.map(async (provider) => provider.close?.()))

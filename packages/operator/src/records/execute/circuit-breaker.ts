@@ -1,5 +1,6 @@
 /**
- * Circuit breaker: after five consecutive failures, at most one request a minute is sent until the service responds.
+ * Circuit breaker: after five consecutive failures, at most one request a minute is sent until the service responds, and
+ * one at once whenever an operator requests a verification.
  * One breaker per provider account and zone; a failing zone does not affect others (INV-13).
  */
 import { type Clock, systemClock } from '@seamark/kube'
@@ -20,6 +21,8 @@ export interface Breaker {
   allows(): boolean
   succeeded(): void
   failed(code: Reason, message: string): void
+  /** The next request may be sent at once; a breaker that is open stays open until it succeeds. */
+  retryNow(): void
   readonly status: BreakerStatus
   /** ms until the next request may be sent. */
   readonly waitMs: number
@@ -45,6 +48,9 @@ export function createBreaker(clock: Clock = systemClock): Breaker {
       last = { code, message }
       since ??= clock.now()
       retryAt = clock.monotonic() + RETRY_MS
+    },
+    retryNow() {
+      retryAt = clock.monotonic()
     },
     get status() {
       return { isOpen: failures >= FAILURES_TO_OPEN, failures, code: last?.code, message: last?.message, since }

@@ -26,6 +26,8 @@ export interface Executor {
   submit(plan: Plan, signal: AbortSignal, options?: { requiresBase?: boolean }): Promise<PlanOutcome>
   /** A read with the same rate limiter, circuit breaker and time-out as the writes. Throws ProviderError. */
   read(names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<readonly ObservedRRset[]>
+  /** Sends the next request although the breaker is open. */
+  retryNow(): void
   readonly status: BreakerStatus
   readonly waitMs: number
 }
@@ -48,6 +50,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
       tail = turn.catch(() => undefined)
       return turn
     },
+    retryNow: () => calls.retryNow(),
     get status() {
       return calls.status
     },

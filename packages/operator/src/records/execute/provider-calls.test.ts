@@ -106,3 +106,33 @@ describe('a call', () => {
     expect(given?.aborted).toBe(true)
   })
 })
+
+describe('a service that fails', () => {
+  it('is asked once a minute after five failures, and at once when that is requested', async () => {
+    let isDown = true
+    let sent = 0
+    const { clock, calls } = callsOf(async () => {
+      sent++
+      if (isDown) throw new ProviderError('ProviderUnavailable', 'later', 'connection refused')
+    })
+    const read = async (): Promise<unknown> => {
+      const done = calls.read(zone, 'all', signal).catch((error: unknown) => error)
+      await clock.advance(1_000)
+      return done
+    }
+    for (let failure = 0; failure < 5; failure++) await read()
+    expect(await read()).toMatchObject({ code: 'Stale' })
+    expect(sent).toBe(5)
+
+    calls.retryNow()
+    await read()
+    // One request: it is down still.
+    expect(await read()).toMatchObject({ code: 'Stale' })
+    expect(sent).toBe(6)
+
+    isDown = false
+    calls.retryNow()
+    expect(await read()).toEqual([])
+    expect(calls.status).toMatchObject({ isOpen: false, failures: 0 })
+  })
+})

@@ -43,6 +43,8 @@ export interface ProviderCalls {
   read(zone: ProviderZone, names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<readonly ObservedRRset[]>
   /** `onSend` is called when the request is actually sent. */
   apply(zone: ProviderZone, batch: readonly SetChange[], signal: AbortSignal, onSend?: () => void): Promise<void>
+  /** Sends the next request although the breaker is open. */
+  retryNow(): void
   readonly status: BreakerStatus
   /** ms until the next request may be sent. */
   readonly waitMs: number
@@ -86,6 +88,7 @@ export function createProviderCalls(options: ProviderCallsOptions): ProviderCall
         onSend?.()
         await provider.apply(zone, batch, inner)
       }),
+    retryNow: () => breaker.retryNow(),
     get status() {
       return breaker.status
     },

@@ -64,6 +64,11 @@ export class EngineLifetime {
     return use
   }
 
+  /** Providers whose circuit breaker is open are asked by the next pass. */
+  retryNow(): void {
+    this.#opened?.engine.retryNow()
+  }
+
   async #openOrEnd(client: Client): Promise<OpenedRecords> {
     try {
       return await this.#open(client)

@@ -78,6 +78,7 @@ export function setUpSync(manager: Manager, options: SyncOptions): void {
     .triggers((mark) =>
       switches.subscribe(() => {
         pass.noteAnnotations()
+        engine.retryNow()
         mark('all')
       }),
     )
