@@ -33,7 +33,6 @@ import { adoptedNames, isOutage, unconfirmedNames } from './pass-result.ts'
 import { isWithin } from '../../rrset/rrset.ts'
 import { type Endpoint, type Names, SourceIndex } from './sources/source-index.ts'
 import type { TenantRules } from './tenants/tenant-rules.ts'
-import type { InstalledKind } from './sources/installed-kind.ts'
 import { checkSources } from './sources/source-check.ts'
 import type { Switches } from '../../process/switches.ts'
 
@@ -82,8 +81,6 @@ export interface PassTools {
   readonly reports: SyncReports
   /** Whether the schema of DNSEndpoint has conditions. */
   readonly hasConditions: boolean
-  /** The CRD of DNSEndpoint, read before the first pass; undefined: the kind is not installed. */
-  readonly installed: InstalledKind | undefined
 }
 
 /** A short delay, so that decisions about the same changes are made together. */
@@ -263,7 +260,7 @@ export class RecordsPass {
   /** `hasWatch`: the watch was live when sources were judged. */
   async #plan(
     names: Names,
-    { engine, client, signal, installed }: PassTools,
+    { engine, client, signal }: PassTools,
   ): Promise<{ readonly planned: Planned; readonly hasWatch: boolean }> {
     const { informer, namespace, isServed, massLimits = DEFAULT_MASS_LIMITS } = this.#options
     // Both are read together: a source without its desired records would look as if it requested nothing.
@@ -285,7 +282,6 @@ export class RecordsPass {
             isServed,
             now: this.#clock.now(),
             massLimits,
-            ...(installed !== undefined && { installed }),
             ...(namespace !== undefined && { namespace }),
           }
           return { requesting, overLimit, namespaces: known, ...(await checkSources(client, question, signal)) }

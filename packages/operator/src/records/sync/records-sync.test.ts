@@ -272,6 +272,14 @@ describe('sources that are not in the cache', () => {
     expect(memory.dump(ZONE)).toHaveLength(4)
   })
 
+  it('so does a process that started later', async () => {
+    const { memory } = await settled(3, { installed: '2030-01-01T00:00:00Z' })
+    const { clock, cluster } = await start({ memory, installed: '2030-01-01T00:00:00Z' })
+    for (const name of names(2)) cluster.put(DNSEndpoint, endpoint(name))
+    await clock.advance(10_000)
+    expect(memory.dump(ZONE)).toHaveLength(4)
+  })
+
   it('a record that was written before the kind was installed waits until its source cannot be restored', async () => {
     const memory = await filled(3)
     const { clock, cluster, held } = await start({ memory, installed: '2030-01-01T00:00:05Z' })

@@ -18,7 +18,7 @@ import type { EngineLifetime } from './engine-lifetime.ts'
 import type { SyncReports } from './events.ts'
 import { isObjectScope } from '../../safety/object-store.ts'
 import { APPROVALS_PART, RecordsPass, type RecordsPassOptions } from './records-pass.ts'
-import { type InstalledKind, readInstalledKind } from './sources/installed-kind.ts'
+import { untilInstalled } from './sources/installed-kind.ts'
 import type { Endpoint } from './sources/source-index.ts'
 
 export interface SyncOptions extends Omit<RecordsPassOptions, 'log' | 'clock' | 'informer'> {
@@ -50,7 +50,7 @@ export function setUpSync(manager: Manager, options: SyncOptions): void {
   const pass = new RecordsPass({ ...rest, rules, killSwitch, switches, informer, log: manager.log })
   options.approvals.join(APPROVALS_PART)
   let hasConditions: boolean | undefined
-  let installed: InstalledKind | undefined
+  let isInstalled = false
   const aggregator = manager
     .keyedAggregator('records', {
       debounce: DEBOUNCE,
@@ -93,7 +93,7 @@ export function setUpSync(manager: Manager, options: SyncOptions): void {
       const { client } = context
       await untilMayWrite?.(context)
       hasConditions ??= await supportsConditions(client, DNSEndpoint, context.signal).catch(() => undefined)
-      installed ??= await readInstalledKind(client, rest.clock, context.signal).catch(() => undefined)
+      isInstalled ||= await untilInstalled(client, rest.clock, context.signal).catch(() => false)
       return engine.use(context.signal, async (opened, signal) =>
         pass.run(names, {
           ...opened,
@@ -101,7 +101,6 @@ export function setUpSync(manager: Manager, options: SyncOptions): void {
           signal,
           reports: reports(context),
           hasConditions: hasConditions ?? false,
-          installed,
         }),
       )
     })

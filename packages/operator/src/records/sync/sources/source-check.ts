@@ -10,7 +10,7 @@
 import { type Client, Forbidden, NotFound } from '@seamark/kube'
 import { DNSEndpoint } from '../../../api/dns-endpoint.ts'
 import { SOURCE_PREFIX } from './dns-endpoint-source.ts'
-import { findInstalledSince, type InstalledKind } from './installed-kind.ts'
+import { findInstalledSince } from './installed-kind.ts'
 import { DEFAULT_MASS_LIMITS, isMassChange, type MassLimits } from '../../../safety/mass-limits.ts'
 import { DEFAULT_LIMITS } from '../../plan/limits.ts'
 import type { Sources, SourceView } from '../../plan/plan.ts'
@@ -25,8 +25,6 @@ export interface SourceQuestion {
   readonly namespace?: string
   /** Sources that this process has ever had in its cache. */
   readonly known?: Sources
-  /** The CRD that this process read before it wrote. @default none was read */
-  readonly installed?: InstalledKind
   /** Whether the filters would select the object. @default true for all */
   readonly isServed?: (object: Endpoint) => boolean
   /** ms since the epoch. */
@@ -36,7 +34,7 @@ export interface SourceQuestion {
 }
 
 export async function checkSources(client: Client, question: SourceQuestion, signal: AbortSignal): Promise<SourceView> {
-  const { owned, present, known, installed, now, massLimits = DEFAULT_MASS_LIMITS } = question
+  const { owned, present, known, now, massLimits = DEFAULT_MASS_LIMITS } = question
   const unknown: SourceView = { present, gone: new Set() }
   const missing = [...owned.keys()].filter((uid) => uid.startsWith(SOURCE_PREFIX) && !present.has(uid))
   if (missing.length === 0) return unknown
@@ -52,14 +50,10 @@ export async function checkSources(client: Client, question: SourceQuestion, sig
   const restorable = new Map<string, number>()
   if (gone.length > 0) {
     // After the lists: whatever emptied them is visible by now.
-    const since = await findInstalledSince(client, installed, signal)
+    const since = await findInstalledSince(client, signal)
     if (since === undefined) return unknown
-    const until = since.createdMs + DEFAULT_LIMITS.quarantineMs
-    for (const uid of now < until ? gone : []) {
-      const writtenMs = owned.get(uid) ?? 0
-      const isKnown = known?.has(uid) === true && writtenMs >= since.readMs
-      if (writtenMs < since.createdMs && !isKnown) restorable.set(uid, until)
-    }
+    const until = since + DEFAULT_LIMITS.quarantineMs
+    for (const uid of now < until ? gone : []) if ((owned.get(uid) ?? 0) < since) restorable.set(uid, until)
     gone = gone.filter((uid) => !restorable.has(uid))
   }
   // In the list and not in the cache: excluded by a filter, so it requests nothing of us; else the watch is behind.
