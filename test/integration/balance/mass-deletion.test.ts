@@ -1,30 +1,23 @@
 /**
- * Load balancers that are deleted at once, with the DNSEndpoints that they own: their names are answered until one approval,
- * which is that of the records.
+ * Records of many load balancers that would go at once: their names are answered until one approval, which is that of the
+ * records, or of the load balancers where ExternalDNS serves the records.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Client } from '@seamark/kube'
 import { createDnsClient, groupRecords, RCODE } from '@seamark/dns'
 import { DNSEndpoint, DNSLoadBalancer, DNSLoadBalancerEndpoint } from '@seamark/operator'
 import { expect, it } from 'vitest'
 import { FleetEnvironment, POLL_OPTIONS } from '../fleet/test-environment.ts'
 import { startVerb } from '../gateway/started-verb.ts'
-import { untilKindIsOlder } from '../publish/test-environment.ts'
 import { runCommand } from '../records/run-command.ts'
 
 const NAMES = Array.from({ length: 7 }, (_, index) => `lb-${index}`)
 
-it('is held by records, and one approval lets it pass', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'seamark-mass-deletion-'))
-  await using environment = await FleetEnvironment.start([])
-  const { client } = environment.hub
-  await untilKindIsOlder(client)
-  const backend = createServer((_, response) => response.end('ok'))
-  await new Promise<void>((resolve) => backend.listen(0, '127.0.0.2', resolve))
-  const { port } = backend.address() as AddressInfo
+async function createLoadBalancers(client: Client, port: number): Promise<void> {
   for (const name of NAMES) {
     await client.create(DNSLoadBalancer, {
       metadata: { namespace: 'shop', name },
@@ -39,6 +32,16 @@ it('is held by records, and one approval lets it pass', async () => {
       spec: { loadbalancer: name, ipaddress: '127.0.0.2' },
     })
   }
+}
+
+it('is held by records, and one approval lets it pass', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'seamark-mass-deletion-'))
+  await using environment = await FleetEnvironment.start([])
+  const { client } = environment.hub
+  const backend = createServer((_, response) => response.end('ok'))
+  await new Promise<void>((resolve) => backend.listen(0, '127.0.0.2', resolve))
+  const { port } = backend.address() as AddressInfo
+  await createLoadBalancers(client, port)
   const kubeconfig = join(folder, 'kubeconfig')
   const config = join(folder, 'seamark.yaml')
   await writeFile(kubeconfig, environment.hub.kubeconfig, { mode: 0o600 })
@@ -83,6 +86,56 @@ dns: { listen: ["127.0.0.1:0"], zones: [example.test] }
   } finally {
     await verb.stop()
     await resolver.close()
+    backend.closeAllConnections()
+    backend.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+})
+
+it('is held by balance where nothing else of the process holds it: all endpoints are gone', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'seamark-mass-deletion-'))
+  await using environment = await FleetEnvironment.start([])
+  const { client } = environment.hub
+  const backend = createServer((_, response) => response.end('ok'))
+  await new Promise<void>((resolve) => backend.listen(0, '127.0.0.2', resolve))
+  await createLoadBalancers(client, (backend.address() as AddressInfo).port)
+  const kubeconfig = join(folder, 'kubeconfig')
+  const config = join(folder, 'seamark.yaml')
+  await writeFile(kubeconfig, environment.hub.kubeconfig, { mode: 0o600 })
+  await writeFile(
+    config,
+    `apiVersion: config.seamark.io/v1alpha1
+kind: ManagerConfiguration
+mode: enforce
+allowLoopback: true
+logLevel: silent
+publish: { enabled: false }
+balance: { enabled: true, onAllUnhealthy: Remove }
+`,
+  )
+  const flags = ['--kubeconfig', kubeconfig, '--config', config, '--namespace', 'manager']
+  const verb = await startVerb('run', [...flags, '--metrics-address=0', '--probes-address=0'])
+  try {
+    const endpoints = async () => (await client.list(DNSEndpoint)).items.length
+    await expect.poll(endpoints, POLL_OPTIONS).toBe(NAMES.length)
+    const remove = async (names: readonly string[]) =>
+      Promise.all(names.map(async (name) => client.delete(DNSLoadBalancerEndpoint, `shop/${name}`)))
+    // Few may go.
+    await remove(NAMES.slice(0, 1))
+    await expect.poll(endpoints, POLL_OPTIONS).toBe(NAMES.length - 1)
+    await remove(NAMES.slice(1))
+    const list = async () => (await runCommand(['approve', ...flags])).stdout
+    await expect.poll(list, POLL_OPTIONS).toMatch(/^b-[0-9a-f]{12} {2}6 changes {2}GuardTripped/m)
+    expect(await endpoints()).toBe(NAMES.length - 1)
+    const { status } = await client.get(DNSLoadBalancer, 'shop/lb-3')
+    const ready = status?.conditions?.find(({ type }) => type === 'Ready')
+    expect(ready).toMatchObject({ status: 'False', reason: 'GuardTripped' })
+    expect(ready?.message).toMatch(/6 of 6 load balancers would be removed at once.*seamark approve b-/)
+    const [, id = ''] = /seamark approve (\S+)/.exec(await list()) ?? []
+    expect((await runCommand(['approve', id, ...flags])).code).toBe(0)
+    await expect.poll(endpoints, POLL_OPTIONS).toBe(0)
+  } finally {
+    await verb.stop()
     backend.closeAllConnections()
     backend.close()
     await rm(folder, { recursive: true, force: true })

@@ -27,13 +27,7 @@ import {
 } from '@seamark/operator'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Bench, SERVICE } from '../publish/bench.ts'
-import {
-  setAddresses,
-  type RunningApp,
-  type TestEnvironment,
-  untilKindIsOlder,
-  environmentKinds,
-} from '../publish/test-environment.ts'
+import { setAddresses, type RunningApp, type TestEnvironment, environmentKinds } from '../publish/test-environment.ts'
 import { runCommand } from '../records/run-command.ts'
 
 const [embedded] = environmentKinds
@@ -80,7 +74,6 @@ describe('seamark explain', () => {
     if (embedded === undefined) throw new Error('no embedded environment')
     environment = await embedded.start()
     bench = await Bench.prepare(environment)
-    await untilKindIsOlder(environment.client)
     dns = await startDns()
     server = `127.0.0.1:${dns.addresses[0]?.port}`
     folder = await mkdtemp(join(tmpdir(), 'seamark-explain-'))

@@ -25,7 +25,6 @@ import {
   type RunningApp,
   setAddresses,
   type TestEnvironment,
-  untilKindIsOlder,
   environmentKinds,
 } from '../publish/test-environment.ts'
 
@@ -44,7 +43,6 @@ beforeEach(async () => {
   if ((await environment.client.find(Namespace, 'kube-system')) === undefined)
     await createNamespace(environment.client, 'kube-system')
   bench = await Bench.prepare(environment)
-  await untilKindIsOlder(environment.client)
   const zone = createZone(fqdn(ZONE), [
     createRRset(ZONE, 'SOA', 300, [`ns.${ZONE} admin.${ZONE} 1 3600 600 86400 30`]),
     createRRset(ZONE, 'NS', 300, [`ns.${ZONE}`]),

@@ -9,13 +9,7 @@ import { createDnsClient, groupRecords, RCODE, type ServerAddress } from '@seama
 import { type AppOptions, DNSEndpoint, DnsConfig, runApp } from '@seamark/operator'
 import { ConfigMap, configFromText, connect, createLogger, Lease, Namespace } from '@seamark/kube'
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
-import {
-  createNamespace,
-  eventually,
-  untilKindIsOlder,
-  type TestEnvironment,
-  environmentKinds,
-} from '../publish/test-environment.ts'
+import { createNamespace, eventually, type TestEnvironment, environmentKinds } from '../publish/test-environment.ts'
 
 const client = createDnsClient()
 let environment: TestEnvironment
@@ -27,7 +21,6 @@ beforeEach(async () => {
   environment = await embedded.start()
   for (const name of ['kube-system', 'seamark', 'web'])
     if ((await environment.client.find(Namespace, name)) === undefined) await createNamespace(environment.client, name)
-  await untilKindIsOlder(environment.client)
   folder = await mkdtemp(join(tmpdir(), 'seamark-serve-'))
 })
 afterEach(async () => {

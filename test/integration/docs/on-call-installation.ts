@@ -18,7 +18,6 @@ import {
   type RunningApp,
   type UserCluster,
   type TestEnvironment,
-  untilKindIsOlder,
 } from '../publish/test-environment.ts'
 import { kubectl } from './terminal.ts'
 import { addNode } from '../wildcard/bench.ts'
@@ -58,7 +57,6 @@ export class Installation implements AsyncDisposable {
 
   static async start(startEnvironment: () => Promise<TestEnvironment>): Promise<Installation> {
     const environment = await startEnvironment()
-    await untilKindIsOlder(environment.client)
     for (const name of ['seamark', 'web', 'infra']) await createNamespace(environment.client, name)
     await createLoadBalancer(environment.client, 'web/envoy', [{ ip: '192.0.2.1' }])
     const zone = createZone(ORIGIN, [

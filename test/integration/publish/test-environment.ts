@@ -19,7 +19,7 @@ import {
 } from '@seamark/kube'
 import type { Obj } from '@seamark/kube/object'
 import { ControlPlane } from '@seamark/kube/testing'
-import { DNSEndpoint, ingressRouteCrd, playgroundCrds } from '@seamark/operator'
+import { ingressRouteCrd, playgroundCrds } from '@seamark/operator'
 import { parseAllDocuments } from 'yaml'
 import { needs } from '@seamark/kit'
 import { startEmbeddedServer } from '../apiserver/embedded-server.ts'
@@ -277,20 +277,6 @@ export async function setAddresses(
   ingress: { ip?: string; hostname?: string }[],
 ): Promise<void> {
   await client.patch(Service, key, 'merge', { status: { loadBalancer: { ingress } } }, { subresource: 'status' })
-}
-
-/**
- * Waits until the kind DNSEndpoint is over a second old. A record written before that may be older than the kind, whose
- * creation time has whole seconds, and its deletion is then held for a quarantine.
- */
-export async function untilKindIsOlder(client: Client): Promise<void> {
-  const { metadata } = await client.get(CustomResourceDefinition, `${DNSEndpoint.plural}.${DNSEndpoint.group}`)
-  const installedAt = Date.parse(metadata.creationTimestamp ?? '')
-  await eventually(
-    'an older kind DNSEndpoint',
-    async () => Date.now() - installedAt,
-    (ageMs) => ageMs > 1_000,
-  )
 }
 
 /** Polls until the value is there and `isRight`; the error contains what was last seen. */

@@ -16,12 +16,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bundleProgram } from '../cli/bundle-program.ts'
 import { type Key, type Peer, startBind } from '../dns/peers.ts'
 import { isDnsUpdate, startFaultProxy } from '../providers/fault-proxy.ts'
-import {
-  createNamespace,
-  type TestEnvironment,
-  untilKindIsOlder,
-  environmentKinds,
-} from '../publish/test-environment.ts'
+import { createNamespace, type TestEnvironment, environmentKinds } from '../publish/test-environment.ts'
 import { runCommand } from './run-command.ts'
 import { isSoa, zoneLines } from './zone-lines.ts'
 
@@ -69,7 +64,6 @@ describe.skipIf(!needs('external-dns', 'named'))('hand-over with ExternalDNS', (
     const [embedded] = environmentKinds
     if (embedded === undefined) throw new Error('no embedded environment')
     environment = await embedded.start()
-    await untilKindIsOlder(environment.client)
     peer = await startBind([{ origin: ZONE, text }], [key])
     folder = await mkdtemp(join(tmpdir(), 'seamark-external-dns-'))
     await writeFile(join(folder, 'kubeconfig'), environment.kubeconfig)

@@ -35,7 +35,6 @@ import {
   eventually,
   setAddresses,
   type TestEnvironment,
-  untilKindIsOlder,
   environmentKinds,
 } from '../publish/test-environment.ts'
 import { buildBundle, type ManagerProcess, startManager } from './manager-process.ts'
@@ -230,7 +229,6 @@ describe('a manager that is killed', () => {
       `{ name: hook, type: webhook, url: "${server.url}", zones: [example.test], requestsPerSecond: 1000 }`,
     )
     const names = Array.from({ length: 100 }, (_, index) => `${suite}-${String(index).padStart(3, '0')}`)
-    await untilKindIsOlder(environment.client)
     for (const name of names) {
       await environment.client.create(DNSEndpoint, {
         metadata: { name, namespace: 'web', labels: { suite } },

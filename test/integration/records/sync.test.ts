@@ -21,7 +21,6 @@ import {
   createNamespace,
   eventually,
   type TestEnvironment,
-  untilKindIsOlder,
   environmentKinds,
 } from '../publish/test-environment.ts'
 import { describeProvider } from '../providers/describe-provider.ts'
@@ -74,7 +73,6 @@ for (const kind of environmentKinds) {
       for (const name of ['web', 'seamark', 'projectcontour']) await createNamespace(client, name)
       if ((await client.find(Namespace, 'kube-system')) === undefined) await createNamespace(client, 'kube-system')
       await createLoadBalancer(client, SERVICE, [{ ip: '192.0.2.80' }])
-      await untilKindIsOlder(client)
     })
     /** Each test has a zone of its own, and no object of the test before it. */
     beforeEach(async () => {

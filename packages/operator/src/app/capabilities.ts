@@ -193,6 +193,7 @@ function setUpControl(
       findNameFault,
       namespace,
       hasFleet: fleet !== undefined,
+      ...(heldRecords === undefined && { removals: { heldObjects, massLimits } }),
       ...(hostSources !== undefined && { hostSources }),
       guard: { allowLoopback: options.allowLoopback ?? false, deny: options.denyAddresses ?? [] },
       ownZones: dns?.zones().map(({ zone }) => zone) ?? [],

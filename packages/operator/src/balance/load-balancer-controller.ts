@@ -22,6 +22,7 @@ const CONCURRENCY = 32
 
 /** Returns the monitor, which the caller stops after the manager. */
 export function setUpLoadBalancers(mgr: Manager, options: LoadBalancerControllerOptions): HealthMonitor {
+  const { massRemoval } = options
   let enqueue: (keys: readonly string[]) => void = () => undefined
   const onChange = (keys: readonly string[]): void => enqueue(keys)
   const monitor = options.monitor(onChange)
@@ -46,8 +47,10 @@ export function setUpLoadBalancers(mgr: Manager, options: LoadBalancerController
       const markAll = (): void => mark(mgr.cluster.informers.list(DNSLoadBalancer).map(keyOf))
       const unsubscribe = options.publisher?.subscribe?.((keys) => (keys === undefined ? markAll() : mark(keys)))
       const unsubscribeGuard = options.secondWriter?.subscribe((sources) => mark(loadBalancersOf(sources)))
+      if (massRemoval !== undefined) massRemoval.onApproved = markAll
       return () => {
         enqueue = () => undefined
+        if (massRemoval !== undefined) massRemoval.onApproved = () => undefined
         unsubscribe?.()
         unsubscribeGuard?.()
       }

@@ -3,6 +3,7 @@ import type { NameRule } from '@seamark/dialects'
 import type { HostSources } from '../hosts/host-sources.ts'
 import type { HealthMonitor } from '../health/monitor.ts'
 import type { BalanceMetrics } from './report/balance-metrics.ts'
+import type { MassRemoval } from './write/mass-removal.ts'
 import type { WriteGuard } from './write/guarded-write.ts'
 import type { BalanceDefaults } from './load-balancer.ts'
 import type { NameLookup } from './name-lookup.ts'
@@ -30,6 +31,8 @@ export interface LoadBalancerControllerOptions {
   readonly metrics?: BalanceMetrics
   /** Stops writes that another client undoes. @default none */
   readonly secondWriter?: WriteGuard
+  /** Holds removals of the records of many load balancers at once. @default none is held here */
+  readonly massRemoval?: MassRemoval
   /** False: decide and probe, but write nothing, e.g. while writing is paused. @default always true */
   readonly isWriting?: () => boolean
   /** Resolves when it is known whether writing is paused. */

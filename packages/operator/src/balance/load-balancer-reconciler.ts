@@ -22,6 +22,8 @@ import { deleteOrphanedEndpoints } from './orphaned-endpoints.ts'
 import { findProbeFault } from './probe-rules.ts'
 import { type MonitoredTargets, NAME_ID, probeTargetsOf } from './probe-targets.ts'
 import { RecentChanges } from './recent.ts'
+import { recordsObjectName, recordsObjectNameOf } from './write/records-object.ts'
+import type { HeldRemoval } from './write/mass-removal.ts'
 import { dnsEndpointPublisher, type PublishedFact, type RecordPublisher } from './write/record-publisher.ts'
 
 type Balancer = Immutable<DNSLoadBalancer>
@@ -75,6 +77,7 @@ export class LoadBalancerReconciler {
     this.#answers?.setNames(key, [])
     this.#reporter.forget(key)
     this.#changes.forget(key)
+    this.#options.massRemoval?.withdraw(recordsObjectNameOf(key))
     const endpoints = ctx.by(this.#byBalancer, key)
     if (!(this.#options.isWriting?.() ?? true)) return endpoints.length > 0 ? requeue(IDLE_RETRY_MS) : undefined
     await this.#publisher.forget(key, ctx)
@@ -164,10 +167,24 @@ export class LoadBalancerReconciler {
     )
   }
 
+  /** Endpoints that fail their health checks are no mistake, and a name that another source has stays answered. */
+  #heldRemoval(object: Balancer, { records, reason }: BalanceDecision): HeldRemoval | undefined {
+    const { massRemoval } = this.#options
+    if (records.kind === 'remove' && records.isChange && reason === 'NoEndpoints')
+      return massRemoval?.ask(recordsObjectName(object))
+    massRemoval?.withdraw(recordsObjectName(object))
+    return undefined
+  }
+
   /** Returns after how many ms a stopped write is tried again; undefined: none is stopped. */
   async #act(object: Balancer, endpoints: Endpoints, read: ReadBalancer, decision: BalanceDecision, ctx: Context) {
     const { records, whenApplied, whenRejected } = decision
     const report = async (what: BalanceReport) => this.#reporter.report(object, endpoints, what, ctx)
+    const held = this.#heldRemoval(object, decision)
+    if (held !== undefined) {
+      if (held.message !== undefined) await report(whenRejected(held.message, 'GuardTripped'))
+      return held.afterMs
+    }
     if (records.kind === 'hold' || !records.isChange || !('settings' in read)) return report(whenApplied)
     const { sets, cnames } = records.kind === 'publish' ? records : { sets: [], cnames: [] }
     try {

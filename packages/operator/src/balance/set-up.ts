@@ -7,13 +7,16 @@
 import { type Clock, type GuardOptions, type Manager, parseDurationMs, untilAborted } from '@seamark/kube'
 import type { NameRule } from '@seamark/dialects'
 import { createDnsClient, type DnsClient } from '@seamark/dns'
+import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import type { AuthoritativeClient } from '../authority/answers.ts'
 import type { FindServers } from '../authority/name-servers.ts'
 import type { HostSources } from '../hosts/host-sources.ts'
+import { loadBalancerOf } from '../hosts/load-balancer.ts'
 import { systemResolver } from '../health/connection.ts'
 import { createHealthMonitor, type HealthMonitorDeps } from '../health/monitor.ts'
 import { createBalanceMetrics } from './report/balance-metrics.ts'
 import { type BalanceConfig, balanceDefaults } from './config.ts'
+import { MassRemoval, type MassRemovalDeps } from './write/mass-removal.ts'
 import type { WriteGuard } from './write/guarded-write.ts'
 import { addKindWebhooks } from './kind-webhooks.ts'
 import { setUpEndpointSources } from './source/endpoint-controller.ts'
@@ -51,6 +54,8 @@ export interface BalanceSetUp extends BalanceOptions {
   readonly webhooks?: { readonly hasAdmission: boolean }
   readonly isWriting: () => boolean
   readonly secondWriter?: WriteGuard
+  /** The records of load balancers are served by others: removals of many at once are held. @default none is held here */
+  readonly removals?: Pick<MassRemovalDeps, 'massLimits' | 'heldObjects'>
   readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
 }
 
@@ -74,6 +79,14 @@ export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
     findNameFault: setUp.findNameFault,
     ...(setUp.secondWriter !== undefined && { secondWriter: setUp.secondWriter }),
     metrics: createBalanceMetrics(mgr.metrics.registry),
+    ...(setUp.removals !== undefined && {
+      massRemoval: new MassRemoval({
+        ...setUp.removals,
+        clock,
+        countPublished: () =>
+          informers.list(DNSEndpoint).filter((object) => loadBalancerOf(object) !== undefined).length,
+      }),
+    }),
     ...(setUp.hostSources !== undefined && { hostSources: setUp.hostSources }),
     ...(setUp.ownZones !== undefined && { ownZones: setUp.ownZones }),
     monitor: (onChange) =>

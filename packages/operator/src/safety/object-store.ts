@@ -12,7 +12,7 @@ import { type HeldState, printHeld, readHeldState } from './held-change.ts'
 import type { HeldStore, StateCodec } from './held-store.ts'
 
 /** The capabilities whose changes of objects are held. */
-const OBJECT_SCOPES = ['publish', 'wildcard', 'fleet'] as const
+const OBJECT_SCOPES = ['publish', 'wildcard', 'fleet', 'balance'] as const
 export type ObjectScope = (typeof OBJECT_SCOPES)[number]
 
 /** ConfigMap in the manager's namespace. */

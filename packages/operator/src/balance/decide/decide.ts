@@ -89,7 +89,7 @@ export interface BalanceDecision {
   /** What to write and send once the records are as decided. */
   readonly whenApplied: BalanceReport
   /** What to write and send when the provider refused the records. */
-  readonly whenRejected: (error: string, reason?: 'RecordRejected' | 'SecondWriter') => BalanceReport
+  readonly whenRejected: (error: string, reason?: 'RecordRejected' | 'SecondWriter' | 'GuardTripped') => BalanceReport
   /** Expired endpoints; the reason says why. */
   readonly deletions: readonly { readonly key: string; readonly reason: Reason }[]
   /** Decide again after this time, even if nothing changes. */

@@ -9,8 +9,13 @@ import { canonicalName, isInvalid } from '../../rrset/rrset.ts'
 import type { BalancedSet } from '../decide/answer-shares.ts'
 
 /** Key of the DNSEndpoint: `<namespace>/<name>-dnslb`. */
-export function recordsObjectName({ metadata }: Immutable<DNSLoadBalancer>): string {
-  return `${metadata.namespace ?? ''}/${metadata.name ?? ''}-dnslb`
+export function recordsObjectName(loadBalancer: Immutable<DNSLoadBalancer>): string {
+  return recordsObjectNameOf(keyOf(loadBalancer))
+}
+
+/** `key` is of the load balancer. */
+export function recordsObjectNameOf(key: string): string {
+  return `${key}-dnslb`
 }
 
 export function recordsObject(loadBalancer: Immutable<DNSLoadBalancer>, sets: readonly BalancedSet[]): DNSEndpoint {
