@@ -102,6 +102,7 @@ export async function startSync({ memory: given, store = memoryGuardStore(), ...
     ...rest,
     reports: () => ({
       held: (item) => held.push(item),
+      shared: () => undefined,
       unread: () => undefined,
       breaker: () => undefined,
       released: () => undefined,

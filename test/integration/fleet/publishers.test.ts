@@ -21,6 +21,7 @@ import {
   loadConfig,
   type PublishOptions,
   unified,
+  HTTPProxy,
 } from '@seamark/operator'
 import { proberInThisThread } from '@seamark/operator/testing'
 import { describe, expect, it } from 'vitest'
@@ -416,6 +417,28 @@ it('two sources of two namespaces that name one host are told about each other, 
     .filter(({ reason }) => reason === 'HostShared')
     .map(({ series }) => series?.count ?? 1)
   expect([await shared(client), counts]).toEqual([expected, [1]])
+})
+
+it('two HTTPProxies of one namespace that name one host are told about each other', async () => {
+  await using environment = await FleetEnvironment.start([])
+  const { client } = environment.hub
+  const create = async (name: string) =>
+    client.create(HTTPProxy, {
+      metadata: { namespace: 'shop', name },
+      spec: { virtualhost: { fqdn: 'a.example.com' }, routes: [{ services: [{ name: 'web', port: 80 }] }] },
+    })
+  // Of one second: the name decides.
+  await create('late')
+  await create('first')
+  environment.run({}, { publish: unified, fleet: undefined } as never)
+  await expect
+    .poll(async () => shared(client), POLL_OPTIONS)
+    .toEqual([
+      'HTTPProxy shop/first: HTTPProxy shop/late names host a.example.com, too; this object has it, which is older',
+    ])
+  const refused = async () =>
+    (await client.list(Event)).items.find(({ reason }) => reason === 'ClaimHeldByOther')?.regarding?.name
+  await expect.poll(refused, POLL_OPTIONS).toBe('late')
 })
 
 it('the root that has a host is told once which root of another namespace names it, too', async () => {

@@ -12,7 +12,7 @@ import { isOfClass } from '../sources/class-filter.ts'
 import { decideDelegation } from './delegation.ts'
 import { decideDns } from './dns-endpoint.ts'
 import { type Finding, note, warning } from '../../finding.ts'
-import { claimKey, type Claim } from '../sources/host-claim.ts'
+import { claimKey, type Claim, isConflict } from '../sources/host-claim.ts'
 import { findHostFault, normalizeHost } from '@seamark/dialects'
 import type { PublishOptions } from '../options.ts'
 import type { Source, Target } from '../sources/source.ts'
@@ -95,15 +95,11 @@ function isOwn(host: string, facts: Facts, findings: Finding[]): boolean {
   return false
 }
 
-/**
- * Within a namespace several Ingresses or routes may share a host, path by path: one of them publishes it in DNS, each has
- * its own certificate. HTTPProxies may not share a host (Contour marks them all invalid).
- */
 function isClaimedElsewhere(host: string, { source, claims }: Facts): boolean {
   const claim = claims.get(claimKey(host))
   if (claim === undefined || claim.state === 'won') return false
   if (claim.state === 'waiting' || claim.state === 'denied') return true
-  return source.kind === 'HTTPProxy' || source.kind === 'IngressRoute' || claim.to.namespace !== source.namespace
+  return isConflict(source, claim.to)
 }
 
 function isWaiting(facts: Facts): boolean {

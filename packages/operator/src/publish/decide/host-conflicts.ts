@@ -1,9 +1,9 @@
-/** Hosts that a source and another object, of another namespace, name: what the two are told beside the decision. Pure. */
+/** Hosts that a source and another object name: what the two are told beside the decision. Pure. */
 import { apiVersionOf, type Immutable, type Kind, type Obj } from '@seamark/kube/object'
 import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
 import { type Finding, warning } from '../../finding.ts'
 import type { Claim, Claimant } from '../sources/host-claim.ts'
-import { claimKey } from '../sources/host-claim.ts'
+import { claimKey, isConflict } from '../sources/host-claim.ts'
 import type { Source } from '../sources/source.ts'
 import { sourceKindToken } from '../sources/source-reader.ts'
 import type { HostPublications } from './host-publications.ts'
@@ -53,7 +53,7 @@ function conflictsWithSources(
   const lost = new Map<string, { readonly holder: Claimant; readonly hosts: string[] }>()
   for (const host of new Set(source.hosts.map(claimKey))) {
     const claim = claims.get(host)
-    if (claim?.state !== 'lost' || claim.to.namespace === source.namespace) continue
+    if (claim?.state !== 'lost' || !isConflict(source, claim.to)) continue
     const entry = lost.get(claim.to.uid) ?? { holder: claim.to, hosts: [] }
     entry.hosts.push(host)
     lost.set(claim.to.uid, entry)

@@ -41,6 +41,14 @@ export function claimHost(
   return { state: 'won' }
 }
 
+/**
+ * Within a namespace several Ingresses or routes may share a host, path by path: one of them publishes it in DNS, each has
+ * its own certificate. HTTPProxies may not share a host (Contour marks them all invalid).
+ */
+export function isConflict(source: Claimant, holder: Claimant): boolean {
+  return source.kind === 'HTTPProxy' || source.kind === 'IngressRoute' || holder.namespace !== source.namespace
+}
+
 /** The same for all spellings of one name. */
 export function claimKey(host: string): string {
   return normalizeHost(host)

@@ -106,5 +106,6 @@ function refusalOf(candidate: Candidate, objection: Objection): Refusal {
     why: objection.why,
     ...(objection.until !== undefined && { until: objection.until }),
     ...(objection.isApprovable === true && { isApprovable: true }),
+    ...(objection.holder !== undefined && { holder: objection.holder }),
   }
 }

@@ -20,6 +20,8 @@ export interface Objection {
   readonly until?: number
   /** An approval lets the change pass. */
   readonly isApprovable?: boolean
+  /** UID of the source that has the name. */
+  readonly holder?: string
 }
 
 export interface Candidate {
@@ -52,7 +54,11 @@ export function collectCandidates(input: PlanInput): Candidate[] {
     if (holder === undefined) return true
     const why = `${holder.label} is older and has the name ${holder.namespace === undefined ? '' : `for namespace ${holder.namespace}`}`
     candidates.push(
-      refusedDesired(input, { ...desired.set, source: desired.source }, { code: 'ClaimHeldByOther', why }),
+      refusedDesired(
+        input,
+        { ...desired.set, source: desired.source },
+        { code: 'ClaimHeldByOther', why, holder: holder.uid },
+      ),
     )
     return false
   })
@@ -65,7 +71,11 @@ export function collectCandidates(input: PlanInput): Candidate[] {
   for (const { desired, winner } of table.losers()) {
     const why = `${winner.source.label} is older and has the name`
     candidates.push(
-      refusedDesired(input, { ...desired.set, source: desired.source }, { code: 'ClaimHeldByOther', why }),
+      refusedDesired(
+        input,
+        { ...desired.set, source: desired.source },
+        { code: 'ClaimHeldByOther', why, holder: winner.source.uid },
+      ),
     )
   }
   for (const nameView of view.nameViews) {

@@ -139,6 +139,8 @@ export interface Refusal extends Omit<Change, 'markers' | 'group'> {
   readonly until?: number
   /** An approval lets the change pass. */
   readonly isApprovable?: boolean
+  /** UID of the source that has the name. */
+  readonly holder?: string
   /** Id of the held set that contains it. */
   readonly set?: string
   /** ms since the epoch, when it was first held for this code. */

@@ -3,6 +3,7 @@
  * zone has no object of its own.
  */
 import type { Context } from '@seamark/kube'
+import { keyOf } from '@seamark/kube/object'
 import { REASONS } from '../../reasons.ts'
 import { CONFIGURATION_OBJECT } from '../../process/switches.ts'
 import type { Unread } from '../engine.ts'
@@ -17,6 +18,8 @@ import type { Endpoint } from './sources/source-index.ts'
 export interface SyncReports {
   /** Called once per set and code that changed; `object` is undefined when the source is gone. */
   held(held: Held, object: Endpoint | undefined): void
+  /** `holder` has the name that `object` requests, too. */
+  shared(held: Held, object: Endpoint, holder: Endpoint): void
   /** A zone that cannot be read, once per code. */
   unread(unread: Unread): void
   breaker(change: BreakerChange): void
@@ -30,8 +33,18 @@ export type EventContext = Pick<Context, 'event'>
 export function reportHeld(context: EventContext, held: Held, object: Endpoint | undefined): void {
   if (object === undefined) return
   const { name, type, code } = held
-  const about = { apiVersion: 'externaldns.k8s.io/v1alpha1', kind: 'DNSEndpoint', metadata: object.metadata }
-  context.event(about, 'Warning', code, `${name} ${type}: ${REASONS[code]}: ${heldMessage(held)}`, 'PlanRecords')
+  context.event(
+    endpointReference(object),
+    'Warning',
+    code,
+    `${name} ${type}: ${REASONS[code]}: ${heldMessage(held)}`,
+    'PlanRecords',
+  )
+}
+
+export function reportShared(context: EventContext, { name, type }: Held, object: Endpoint, holder: Endpoint): void {
+  const message = `DNSEndpoint ${keyOf(object)} names ${name} ${type}, too; it belongs to this object, which is older`
+  context.event(endpointReference(holder), 'Warning', 'HostShared', message, 'PlanRecords')
 }
 
 export function reportReleased(context: EventContext, namespace: string, report: ApprovalReport): void {
@@ -52,6 +65,10 @@ export function reportBreaker(context: EventContext, namespace: string, change: 
 export function reportUnread(context: EventContext, namespace: string, { provider, zone, code, why }: Unread): void {
   const note = `zone ${zone} of ${provider}: ${REASONS[code]}: ${why}`
   context.event(configurationObject(namespace), 'Warning', code, note, 'ReadZone')
+}
+
+function endpointReference({ metadata }: Endpoint): Parameters<EventContext['event']>[0] {
+  return { apiVersion: 'externaldns.k8s.io/v1alpha1', kind: 'DNSEndpoint', metadata }
 }
 
 function configurationObject(namespace: string): Parameters<EventContext['event']>[0] {

@@ -19,6 +19,8 @@ export interface Held {
   readonly until?: number
   /** Id of the held set that contains it. */
   readonly set?: string
+  /** UID of the source that has the name. */
+  readonly holder?: string
 }
 
 interface Entry {

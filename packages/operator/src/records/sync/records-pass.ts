@@ -335,7 +335,7 @@ export class RecordsPass {
     for (const plan of plans) {
       const { provider, zone } = plan
       this.#options.observer?.planned(plan)
-      const held = plan.refused.map(({ name, type, code, why, source, until, set }) => ({
+      const held = plan.refused.map(({ name, type, code, why, source, until, set, holder }) => ({
         provider,
         zone,
         name,
@@ -345,6 +345,7 @@ export class RecordsPass {
         source,
         ...(until !== undefined && { until }),
         ...(set !== undefined && { set }),
+        ...(holder !== undefined && { holder }),
       }))
       for (const item of this.#held.replace({ provider, zone }, names, held, now)) this.#report(item, reports)
       // The zones of these names are known again.
@@ -402,10 +403,13 @@ export class RecordsPass {
   }
 
   #report(held: Held, reports: SyncReports): void {
-    const { until, ...rest } = held
+    const { until, holder, ...rest } = held
     const time = until === undefined ? {} : { until: new Date(until).toISOString() }
     this.#options.log.info({ ...rest, ...time, why: heldMessage(held) }, 'record held')
-    reports.held(held, this.#index.find(held.source))
+    const object = this.#index.find(held.source)
+    reports.held(held, object)
+    const having = holder === undefined ? undefined : this.#index.find(holder)
+    if (object !== undefined && having !== undefined) reports.shared(held, object, having)
   }
 
   /** Objects with names that wait for a later pass are not complete yet. */

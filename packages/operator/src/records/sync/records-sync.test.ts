@@ -42,6 +42,22 @@ it.each(['_acme-challenge', 's1._domainkey'])(
   },
 )
 
+it('a DNSEndpoint whose name another one requests, too, is told which', async () => {
+  const told: string[] = []
+  const { cluster, clock } = await settled(1, {
+    reports: {
+      shared: ({ name, type }, { metadata }, holder) =>
+        told.push(`${holder.metadata.name}: ${metadata.name} ${name} ${type}`),
+    },
+  })
+  await clock.advance(2_000)
+  cluster.put(DNSEndpoint, endpoint('z', ['192.0.2.9'], `n0.${ZONE}`))
+  await clock.advance(2_000)
+  cluster.put(DNSEndpoint, endpoint('z', ['192.0.2.8'], `n0.${ZONE}`))
+  await clock.advance(2_000)
+  expect(told).toEqual([`n0: z n0.${ZONE} A`])
+})
+
 it('a name that another source released is written as soon as the time that was said is over', async () => {
   const { cluster, clock, held, values } = await settled(30)
   // Away from the sweep of each minute.

@@ -19,7 +19,7 @@ import { tenantRules } from './tenants/tenant-rules.ts'
 import type { Endpoint } from './sources/source-index.ts'
 import type { Switches } from '../../process/switches.ts'
 import { EngineLifetime, type OpenedRecords } from './engine-lifetime.ts'
-import { reportBreaker, reportHeld, reportReleased, reportUnread } from './events.ts'
+import { reportBreaker, reportHeld, reportReleased, reportShared, reportUnread } from './events.ts'
 import { setUpSync, type SyncOptions } from './sync.ts'
 
 export interface RecordsSetUp {
@@ -76,6 +76,7 @@ export function setUpRecords(manager: Manager, setUp: RecordsSetUp): void {
       const mayReport = (): boolean => mode === 'enforce' && !killSwitch.isPaused
       return {
         held: (held, object) => mayReport() && reportHeld(context, held, object),
+        shared: (held, object, holder) => mayReport() && reportShared(context, held, object, holder),
         unread: (unread) => mayReport() && reportUnread(context, namespace, unread),
         breaker: (change) => mayReport() && reportBreaker(context, namespace, change),
         released: (report) => mayReport() && reportReleased(context, namespace, report),
