@@ -1,5 +1,6 @@
 // The test tiers (ARCHITECTURE.md, "Tests") in three vitest projects; scripts/test.mjs runs them and sums them up.
 import { defineConfig } from 'vitest/config'
+import { findProgram } from './test/kit/index.ts'
 import { packageAliases } from './test/kit/bundled-packages.ts'
 import { LongestFirst } from './test/kit/longest-first.ts'
 
@@ -10,8 +11,8 @@ const conditions = ['source', 'node']
 /** The order of tests within each file; scripts/test.mjs sets and prints it. */
 const orderSeed = Number(process.env['SEAMARK_ORDER'] ?? 1)
 
-/** More than cores, because integration tests mostly wait. */
-const WORKERS = 4
+/** More than cores, because integration tests mostly wait; fewer where each of them starts servers that are not our own. */
+const WORKERS = findProgram('kube-apiserver') === undefined ? 6 : 4
 
 /** The files of each tier; scripts/test.mjs names those that it wants in SEAMARK_TIERS. */
 const TIERS: Record<string, string[]> = {
@@ -23,7 +24,7 @@ const TIERS: Record<string, string[]> = {
   chart: ['test/chart/**/*.test.ts'],
   browser: ['test/browser/**/*.test.ts'],
 }
-/** Of the integration tier; their bounds are seconds of whole programs. */
+/** Of the integration tier; their bounds are seconds of whole programs, which take turns with one other. */
 const TIMED = ['test/integration/together/together.test.ts', 'test/integration/balance/dnslb-leases.test.ts']
 const isBundled = process.env['SEAMARK_PACKAGES'] !== 'source'
 const wanted = process.env['SEAMARK_TIERS']?.split(',') ?? Object.keys(TIERS)
@@ -72,15 +73,12 @@ export default defineConfig({
         isolate: true,
         exclude: TIMED,
       }),
-      // After the others, one file at a time: each compares what a victim waits with and without an attack, or has bounds in
-      // seconds, and a test beside it would count as part of the attack.
-      project('alone', [...filesOf(['abuse']), ...(wanted.includes('integration') ? TIMED : [])], {
-        group: 1,
-        workers: 1,
-        isolate: true,
-      }),
+      // After the others, one file at a time: each compares what a victim waits with and without an attack, and a test beside
+      // it would count as part of the attack.
+      project('alone', filesOf(['abuse']), { group: 1, workers: 1, isolate: true }),
+      project('timed', wanted.includes('integration') ? TIMED : [], { group: 2, workers: 2, isolate: true }),
       // Last, because each file starts a browser, or API servers and several managers, which take all cores.
-      project('programs', filesOf(['browser', 'chart']), { group: 2, workers: 2, isolate: true }),
+      project('programs', filesOf(['browser', 'chart']), { group: 3, workers: 2, isolate: true }),
     ],
   },
 })

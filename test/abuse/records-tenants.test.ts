@@ -26,7 +26,7 @@ import { type LimitedProcess, startLimited } from './limited-process.ts'
 import { watchVictim } from './victim.ts'
 
 const HEAP_MIB = 512
-const ROUNDS = isThorough ? 15 : 6
+const ROUNDS = isThorough ? 10 : 6
 const ZONE = 'example.test'
 const POLL = { timeout: 60_000, interval: 5 }
 /** Between two changes of an object by a tenant. */
