@@ -2,11 +2,11 @@
 import { once } from 'node:events'
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
-import { setTimeout as pause } from 'node:timers/promises'
 import { isThorough } from '@seamark/kit'
 import { Namespace, Service } from '@seamark/kube'
 import { HTTPProxy } from '@seamark/kube/contour'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { eventually } from '../integration/publish/test-environment.ts'
 import { statusAt } from '../integration/gateway/started-verb.ts'
 import { startTestCluster, type TestCluster } from '../integration/gateway/test-cluster.ts'
 import { type LimitedProcess, startLimited } from './limited-process.ts'
@@ -64,7 +64,11 @@ beforeAll(async () => {
   gateway = startLimited('bin/seamark', ['gateway', ...flags], HEAP_MIB)
   const [, http = ''] = await gateway.line(/^ready \S+?:(\d+) /)
   ports.http = Number(http)
-  while ((await statusAt(ports.http, HOST)) !== 200) await pause(50)
+  await eventually(
+    'an answer',
+    async () => statusAt(ports.http, HOST),
+    (status) => status === 200,
+  )
 }, 90_000)
 
 afterAll(async () => {
@@ -140,7 +144,7 @@ async function holdBody(session: ClientHttp2Session, part: Buffer): Promise<void
 
 it('600 bodies of 1 MB that are not completed, to a route with retries, do not fill the memory', async () => {
   const victims = { 'the proxy': { host: '127.0.0.1', port: ports.http, headers: { host: HOST } } }
-  while ((await statusAt(ports.http, TENANT)) !== 503) await pause(50)
+  await expect.poll(async () => statusAt(ports.http, TENANT)).toBe(503)
   const part = Buffer.alloc(1_000_000, 'x')
   await expectUnharmed(victims, QUIET_MS, async () => {
     const sessions = Array.from({ length: 6 }, () => connectHttp2(`http://127.0.0.1:${ports.http}`))

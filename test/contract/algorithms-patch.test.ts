@@ -251,7 +251,7 @@ describe.skipIf(!needs('kube-apiserver', 'etcd'))('patches', () => {
           )
           const answer = await theirs('strategic-merge-patch+json', patch)
           // Deleting every container is rejected by validation, which this test does not model.
-          if (answer.status === 422) return
+          fc.pre(answer.status !== 422)
           expect(ours((document) => applyStrategicMergePatch(document, patch, schema))).toEqual(answer)
         },
       ),

@@ -87,9 +87,9 @@ export function names(list: Json): string[] {
 
 /** Waits for the result of a controller. */
 export async function until(isDone: () => Promise<boolean>, what: string): Promise<void> {
-  const deadline = Date.now() + 10_000
+  const deadline = Date.now() + 60_000
   while (!(await isDone())) {
-    if (Date.now() > deadline) throw new Error(`not within 10 s: ${what}`)
+    if (Date.now() > deadline) throw new Error(`not within 60 s: ${what}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }

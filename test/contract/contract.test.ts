@@ -8,7 +8,7 @@ import { needs } from '@seamark/kit'
 import { startShippedApiServer } from '@seamark/kit/shipped-apiserver'
 import { ControlPlane } from '@seamark/kube/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { CaseContext } from './case.ts'
+import { type CaseContext, until } from './case.ts'
 import { cases } from './cases.ts'
 import { Client } from './client.ts'
 import { http, http2, inProcess, type Transport, withHeaders } from './transport.ts'
@@ -82,7 +82,7 @@ async function prepare(client: Client): Promise<void> {
     ]
     return list.status === 200 && index.text.includes(group)
   }
-  while (!(await isServed())) await new Promise((resolve) => setTimeout(resolve, 50))
+  await until(isServed, `${group} is served`)
 }
 
 function contextOf(transport: Transport, index: number, isReal: boolean): CaseContext {

@@ -25,8 +25,7 @@ describe('addresses', () => {
     fc.assert(
       fc.property(fc.ipV6(), (text) => {
         const parsed = parseAddress(text)
-        expect(parsed).toBeDefined()
-        if (parsed === undefined) return
+        if (parsed === undefined) throw new Error(`${text} is no address`)
         expect(parseAddress(parsed.text)).toEqual(parsed)
         if (parsed.family === 6) expect(isIPv6(parsed.text)).toBe(true)
         expect(parseAddress(text.toUpperCase())).toEqual(parsed)

@@ -38,7 +38,11 @@ describe('an Event', () => {
     expect(await names()).toEqual(['second'])
     const reader = (watch.body as ReadableStream<Uint8Array>).getReader()
     let seen = ''
-    while (!seen.includes('DELETED')) seen += new TextDecoder().decode((await reader.read()).value)
+    while (!seen.includes('DELETED')) {
+      const { value, done } = await reader.read()
+      if (done) throw new Error(`the watch ended without a deletion: ${seen}`)
+      seen += new TextDecoder().decode(value)
+    }
     await reader.cancel()
     expect(seen.split('\n').find((line) => line.includes('DELETED'))).toContain('"name":"first"')
     await clock.advance(30 * minutes)

@@ -112,7 +112,11 @@ describe('the user kubeconfig', () => {
     await clock.advance(60_000)
     await credentials.headers()
     const version = credentials.tls().version
-    while ((await credentials.headers())['authorization'] !== 'Bearer two') await clock.advance(1)
+    const sent = async () => {
+      await clock.advance(1)
+      return (await credentials.headers())['authorization']
+    }
+    await expect.poll(sent, { interval: 1 }).toBe('Bearer two')
     expect([credentials.tls().version, credentials.tls().cert]).toEqual([version + 1, 'cert-2'])
   })
 
@@ -187,8 +191,11 @@ describe('an exec plug-in', () => {
     expect((await readFile(join(folder, 'extra'), 'utf8')).trim()).toBe('yes')
     await clock.advance(9 * 60_000)
     await credentials.headers()
-    while ((await runs()) < 2) await clock.advance(1)
-    expect(await runs()).toBe(2)
+    const later = async () => {
+      await clock.advance(1)
+      return runs()
+    }
+    await expect.poll(later, { interval: 1 }).toBe(2)
   })
 
   it('may return a client certificate', async () => {

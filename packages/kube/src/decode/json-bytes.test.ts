@@ -22,7 +22,7 @@ describe('scanning JSON without parsing it', () => {
         // A key with escapes does not match its unescaped form; the keys that the code looks for have none.
         const keys = Object.keys(value).filter((key) => JSON.stringify(key) === `"${key}"`)
         const key = keys[pick % Math.max(1, keys.length)]
-        if (key === undefined) return
+        fc.pre(key !== undefined)
         const bytes = Buffer.from(JSON.stringify(value, undefined, space))
         const at = findMember(bytes, 0, bytes.length, Buffer.from(`"${key}"`), newMember())
         const found: unknown = JSON.parse(bytes.toString('utf8', at, skipValue(bytes, at, bytes.length)))

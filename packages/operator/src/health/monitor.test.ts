@@ -181,16 +181,15 @@ describe('the prober in its worker thread', () => {
     const served = new Int32Array(new SharedArrayBuffer(4))
     const server = new Worker(SERVER, { eval: true, workerData: served })
     const [port] = (await once(server, 'message')) as [number]
-    const waiting: (() => void)[] = []
     const monitor = createHealthMonitor({
       clock: systemClock,
       log,
       guard: { allowLoopback: true },
-      onChange: () => waiting.splice(0).forEach((wake) => wake()),
+      onChange: () => undefined,
       startThread: (settings, events) => startWorker(settings, events, file),
     })
     const until = async (id: string, verdict: string) => {
-      while (monitor.healthOf('x', id).verdict !== verdict) await new Promise<void>((resolve) => waiting.push(resolve))
+      await expect.poll(() => monitor.healthOf('x', id).verdict, { interval: 5 }).toBe(verdict)
     }
     try {
       const policy = { ...PROFILES.default, intervalMs: 20, edgeIntervalMs: 10 }

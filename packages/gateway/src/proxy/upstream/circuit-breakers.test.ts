@@ -11,7 +11,7 @@ describe('circuit breakers', () => {
     return { at, held }
   }
   const until = async (isDone: () => boolean) => {
-    while (!isDone()) await new Promise((resolve) => setImmediate(resolve))
+    await expect.poll(isDone, { interval: 1 }).toBe(true)
   }
 
   it('maxConnections lets requests wait, and maxPendingRequests refuses those beyond', async () => {

@@ -104,9 +104,9 @@ describe('addresses of clusters', () => {
     const who = async () => (await ask(port)).headers['x-is']
     expect(await who()).toBe('main')
     isUp = false
-    while ((await who()) !== 'spare') await new Promise((resolve) => setImmediate(resolve))
+    await expect.poll(who, { interval: 1 }).toBe('spare')
     isUp = true
-    while ((await who()) !== 'main') await new Promise((resolve) => setImmediate(resolve))
+    await expect.poll(who, { interval: 1 }).toBe('main')
   })
 
   it('are tried elsewhere when one does not answer at all', async () => {

@@ -200,7 +200,7 @@ describe('the state machine of a leaf', () => {
     fc.assert(
       fc.property(leaves, (all) => {
         const hasServed = all.some(({ phase }) => phase === 'Active' || phase === 'Unhealthy' || phase === 'Draining')
-        if (!hasServed) return
+        fc.pre(hasServed)
         expect(all.map((each) => decideLeaf(each)).some(({ dns }) => dns === 'offer')).toBe(true)
       }),
     )
@@ -210,7 +210,7 @@ describe('the state machine of a leaf', () => {
     fc.assert(
       fc.property(leaves, (all) => {
         const decisions = all.map((each) => decideLeaf(each))
-        if (!decisions.some(({ dns }) => dns === 'withdraw')) return
+        fc.pre(decisions.some(({ dns }) => dns === 'withdraw'))
         const isCovered = all.some((each, index) => isServing(each) && decisions[index]?.dns === 'offer')
         expect(isCovered).toBe(true)
       }),
@@ -222,7 +222,7 @@ describe('the state machine of a leaf', () => {
       fc.property(facts, (each) => {
         const { phase } = decideLeaf(each)
         const wasOffered = ['Admitted', 'Warming', 'Active', 'Unhealthy', 'Draining'].includes(each.phase)
-        if (phase !== 'Drained' || !wasOffered) return
+        fc.pre(phase === 'Drained' && wasOffered)
         expect(each.dns).toBe('absent')
         const isLate = each.drainDeadlineMs !== undefined && each.drainDeadlineMs <= each.nowMs
         const waitMs = isLate ? timing.cacheMs : timing.drainMs

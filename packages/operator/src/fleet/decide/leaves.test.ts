@@ -268,7 +268,7 @@ describe('the leaves of a root', () => {
     )
     const decision = decideLeaves(facts(withdrawn, undefined)).get('us1')
     expect(decision).toMatchObject({ reason: 'DrainWait', drainStartedMs: NOW, againAtMs: NOW + 60_000 })
-    if (decision === undefined) return
+    if (decision === undefined) throw new Error('no decision')
     const { phaseSince, drainStartedAt } = leafStatus(withdrawn, decision, NOW)
     expect([phaseSince, drainStartedAt]).toEqual(['2026-01-01T00:10:00Z', '2026-01-01T00:10:00Z'])
   })

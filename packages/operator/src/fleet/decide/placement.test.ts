@@ -255,7 +255,7 @@ describe('placement', () => {
     fc.assert(
       fc.property(clusters, policy, (all, changes) => {
         const [joining, ...others] = all
-        if (joining === undefined || others.length === 0) return
+        fc.pre(joining !== undefined && others.length > 0)
         const before = active(placeRoot(facts({ clusters: others, policy: changes })))
         const state = { previous: new Set(before), existing: new Set(before) }
         const joined = active(placeRoot(facts({ clusters: all, policy: changes, ...state })))
