@@ -58,6 +58,8 @@ export class Overview {
   readonly #otherNeeds = new Map<string, NeedView>()
   /** Hosts that need somebody: what they need is read from them, of those that are shown. */
   readonly #needing = new Set<string>()
+  /** The most harmful of them; undefined: a host has changed. */
+  #needsOfHosts: readonly NeedView[] | undefined
   /** The JSON of hosts that somebody has asked for. */
   #hostTexts = new WeakMap<HostView, string>()
   readonly #book = new ClusterBook()
@@ -239,6 +241,7 @@ export class Overview {
       found === undefined ? undefined : { cached: found.cached, view: found.judged.view },
     )
     for (const cluster of touched) clusters.add(cluster)
+    this.#needsOfHosts = undefined
     if (view === undefined || needOfHost(view) === undefined) this.#needing.delete(name)
     else this.#needing.add(name)
     if (view === undefined) {
@@ -327,7 +330,7 @@ export class Overview {
   #updateNeeds(manager: ManagerView): Keyed<NeedView> {
     const whole = [...needsOfHeld(this.#held), ...needsOfManager(manager)]
     this.#needsTotal = whole.length + this.#otherNeeds.size + this.#needing.size
-    const first = [...whole, ...this.#otherNeeds.values(), ...this.#firstNeedsOfHosts()]
+    const first = [...whole, ...this.#otherNeeds.values(), ...(this.#needsOfHosts ??= this.#firstNeedsOfHosts())]
       .sort(byHarm)
       .slice(0, MAX_NEEDS)
     const change = newChange<NeedView>()

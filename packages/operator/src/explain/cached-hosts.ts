@@ -214,14 +214,13 @@ export class CachedHosts {
     )
     const trace = this.#traceOf(host, globals, leaves)
     const own = this.#ownFacts(host, managed)
-    const facts = {
+    const facts: CachedHost['facts'] = {
       ...own.facts,
       ...(balance !== undefined && { balance }),
       ...(trace !== undefined && fleetFacts(trace)),
     }
     const records = published ?? own.records
     return {
-      ...this.#ownerOf(trace, balancer, own),
       facts,
       trace,
       balancer,
@@ -229,6 +228,7 @@ export class CachedHosts {
       leaves,
       records,
       ttl: ttlOf(host, records, balance),
+      ...this.#ownerOf(trace, balancer, own),
     }
   }
 
@@ -292,7 +292,7 @@ export class CachedHosts {
         const records = this.#read(() => informers.get(DNSEndpoint, direct.name))
         const owner = records === undefined ? undefined : findOwner(records)
         return {
-          facts: { ...directFacts(host, direct), isPublishOn, ...managed },
+          facts: { isPublishOn, ...directFacts(host, direct), ...managed },
           by: host.startsWith('*.') ? 'wildcard' : 'records',
           owner: owner === undefined ? `DNSEndpoint ${direct.name}` : owner.replace('/', ' '),
           namespace: parseKey(direct.name).namespace ?? '',
@@ -305,8 +305,8 @@ export class CachedHosts {
     const source = (chosen ?? decided[0])?.source
     return {
       facts: {
-        ...sourceFacts(host, { decided, chosen, isPublishOn, certificate: undefined, endpoint }),
         isPublishOn,
+        ...sourceFacts(host, { decided, chosen, isPublishOn, certificate: undefined, endpoint }),
         ...managed,
       },
       by: 'publish',
@@ -324,7 +324,7 @@ export class CachedHosts {
       const [kind = '', key = ''] = text.split(' ', 2)
       const found = this.#read(() => decider.decide(kind as SourceKind, key, 0))
       // That a former owner is gone is confirmed by live reads, which are not made here.
-      return found === undefined ? [] : [{ ...found, held: undefined }]
+      return found === undefined ? [] : [{ held: undefined, ...found }]
     })
   }
 
