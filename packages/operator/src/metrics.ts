@@ -39,8 +39,8 @@ export function createProductMetrics(registry: Registry): ProductMetrics {
   }
   /** By kind and reason; shown at a scrape, because finding a series by its labels takes longer than counting. */
   const sourceCounts = new Map<string, { readonly kind: string; readonly reason: string; count: number }>()
-  /** The count that includes a source, by kind and key. */
-  const countOf = new Map<string, { readonly reason: string; count: number }>()
+  /** The count that includes a source, by kind, then by key. */
+  const countsOf = new Map<string, Map<string, { readonly reason: string; count: number }>>()
   registry.registerMetric(
     new Gauge({
       name: 'seamark_publish_sources',
@@ -90,18 +90,19 @@ export function createProductMetrics(registry: Registry): ProductMetrics {
     certificateApplied: (viaQueue, result) =>
       applied.inc({ controller: 'certificate-apply', via_queue: String(viaQueue), result }),
     sourceDecided(kind, key, reason) {
-      const id = `${kind}/${key}`
-      const before = countOf.get(id)
+      let counted = countsOf.get(kind)
+      if (counted === undefined) countsOf.set(kind, (counted = new Map()))
+      const before = counted.get(key)
       if (before?.reason === reason) return
       if (before !== undefined) before.count--
       if (reason === undefined) {
-        countOf.delete(id)
+        counted.delete(key)
         return
       }
       let after = sourceCounts.get(`${kind}/${reason}`)
       if (after === undefined) sourceCounts.set(`${kind}/${reason}`, (after = { kind, reason, count: 0 }))
       after.count++
-      countOf.set(id, after)
+      counted.set(key, after)
     },
     held(count) {
       const gauge = new Gauge({

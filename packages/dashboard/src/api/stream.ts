@@ -63,8 +63,14 @@ export function applyDifference(state: State, difference: Difference): State | u
   }
 }
 
+interface Harm {
+  readonly id: string
+  readonly severity: HostView['state']
+  readonly since?: string | undefined
+}
+
 /** The order of `needsYou`: what breaks answers first, and of these the oldest. */
-export function byHarm(a: NeedView, b: NeedView): number {
+export function byHarm(a: Harm, b: Harm): number {
   const harm = Number(b.severity === 'broken') - Number(a.severity === 'broken')
   return harm || compare(a.since ?? '9', b.since ?? '9') || compare(a.id, b.id)
 }

@@ -48,6 +48,7 @@ export class Model {
     if (isCurrent !== this.#wasCurrent) for (const { channel } of this.#channels.values()) channel.wake()
     this.#wasCurrent = isCurrent
     this.#closeEmpty()
+    if (this.#channels.size === 0) this.#overview.forgetTexts()
   }
 
   /** What has to be known of a reader's rights. */

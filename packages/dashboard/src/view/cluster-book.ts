@@ -50,7 +50,7 @@ export class ClusterBook {
     const after = host === undefined ? undefined : partsOf(host)
     for (const [cluster, part] of before ?? []) this.#add(cluster, part, -1)
     for (const [cluster, part] of after ?? []) this.#add(cluster, part, 1)
-    if (after === undefined) this.#parts.delete(name)
+    if (after === undefined || after.size === 0) this.#parts.delete(name)
     else this.#parts.set(name, after)
     if (host?.view.answers.some(({ share }) => share > 0) === true) this.#answered.add(name)
     else this.#answered.delete(name)

@@ -96,7 +96,7 @@ function explainFacts({ host, zone, held, onlyZones }: HostFacts): ExplainFacts 
   const { facts } = host
   const answer = zone?.answer
   const base = { ...facts, ...(onlyZones !== undefined && { ownZones: onlyZones }) }
-  if (zone === undefined) return { ...base, plan: undefined, answers: undefined, unasked: UNASKED }
+  if (zone === undefined) return { plan: undefined, answers: undefined, unasked: UNASKED, ...base }
   const plan = {
     zone: zone.name,
     pending: [],
@@ -113,7 +113,7 @@ function explainFacts({ host, zone, held, onlyZones }: HostFacts): ExplainFacts 
     answer === undefined
       ? { server: zone.server, targets: [], fault: `it refuses the names of zone ${zone.name}` }
       : { server: zone.server, targets: [...answer.shares].flatMap(([value, share]) => (share > 0 ? [value] : [])) }
-  return { ...base, plan, answers: [answered] }
+  return { plan, answers: [answered], ...base }
 }
 
 /** The zone that queries are answered from, else what authoritative servers answered, else what is published. */

@@ -109,6 +109,27 @@ it('what changes again before the difference is made is what it is in the end', 
   expect(step(before).hosts).toEqual([])
 })
 
+it('of more hosts that need somebody than are shown all are counted, also when those that are shown stay', () => {
+  const cluster = memoryCluster()
+  for (let index = 0; index < 150; index++)
+    cluster.put(DNSLoadBalancer, {
+      metadata: { namespace: 'ns', name: `c${index}` },
+      spec: { DNSName: nameOf(index), ttl: 30 },
+    })
+  const { overview, step } = openOverview(cluster)
+  const before = overview.state()
+  expect(before.needsYou.map(({ host }) => host)).toEqual(Array.from({ length: 100 }, (_, index) => nameOf(index)))
+  expect(before.needsYouTotal).toBe(150)
+  // The last one is not shown, the first one is.
+  cluster.remove(DNSLoadBalancer, 'ns/c149')
+  const after = step(before)
+  expect(after.needsYouTotal).toBe(149)
+  cluster.remove(DNSLoadBalancer, 'ns/c0')
+  expect(step(after).needsYou.map(({ host }) => host)).toEqual(
+    Array.from({ length: 100 }, (_, index) => nameOf(index + 1)),
+  )
+})
+
 const READY = ['Reachable', 'Ready'].map((type) => ({
   type,
   status: 'True' as const,

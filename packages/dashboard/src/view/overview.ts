@@ -46,28 +46,33 @@ export interface OtherZone {
 }
 
 /** What is compared, shown and removed by its name. */
-interface Shelf<T> {
-  readonly items: Map<string, T>
-  readonly texts: Map<string, string>
-}
+type Shelf<T> = Map<string, T>
 
 export class Overview {
   readonly #deps: OverviewDeps
-  readonly #hosts = newShelf<HostView>()
-  readonly #clusters = newShelf<ClusterView>()
-  readonly #zones = newShelf<ZoneView>()
-  readonly #needs = newShelf<NeedView>()
-  readonly #allNeeds = new Map<string, NeedView>()
+  readonly #hosts: Shelf<HostView> = new Map()
+  readonly #clusters: Shelf<ClusterView> = new Map()
+  readonly #zones: Shelf<ZoneView> = new Map()
+  readonly #needs: Shelf<NeedView> = new Map()
+  /** Of everything but hosts. */
+  readonly #otherNeeds = new Map<string, NeedView>()
+  /** Hosts that need somebody: what they need is read from them, of those that are shown. */
+  readonly #needing = new Set<string>()
+  /** The most harmful of them; undefined: a host has changed. */
+  #needsOfHosts: readonly NeedView[] | undefined
+  /** The JSON of hosts that somebody has asked for. */
+  #hostTexts = new WeakMap<HostView, string>()
   readonly #book = new ClusterBook()
   /** Host → when it changes by time alone. */
   readonly #timed = new Map<string, number>()
-  /** Since when a host is in a state that its objects do not date. */
+  /** Since when a host is in a state that its objects do not date, where this process saw it begin. */
   readonly #since = new Map<string, { readonly key: string; readonly at: string }>()
   #held: readonly HeldItem[] = []
   #heldByName: ReadonlyMap<string, readonly HeldItem[]> = new Map()
   #otherZones: readonly OtherZone[] = []
   #manager = ''
   #number = 0
+  #needsTotal = 0
   #answeredBefore = 0
   #isFirst = true
   #changedAt: string | undefined
@@ -159,6 +164,7 @@ export class Overview {
     const clusters = this.#updateClusters(isEach ? undefined : touchedClusters, nowMs)
     const zoneChange = this.#updateZones(nowMs)
     const managerView = this.#deps.manager()
+    const needsBefore = this.#needsTotal
     const needs = this.#updateNeeds(managerView)
     const events = log.take()
     const { data: _, ...shown } = managerView
@@ -170,7 +176,8 @@ export class Overview {
       ...(isChange(clusters) && { clusters }),
       ...(isChange(hostChange) && { hosts: hostChange }),
       ...(isChange(zoneChange) && { zones: zoneChange }),
-      ...(isChange(needs) && { needsYou: needs, needsYouTotal: this.#allNeeds.size }),
+      ...(isChange(needs) && { needsYou: needs }),
+      ...((isChange(needs) || this.#needsTotal !== needsBefore) && { needsYouTotal: this.#needsTotal }),
       ...(events.length > 0 && { events }),
     }
     const wasFirst = this.#isFirst
@@ -199,8 +206,8 @@ export class Overview {
       clusters: sorted(this.#clusters),
       hosts: sorted(this.#hosts),
       zones: sorted(this.#zones),
-      needsYou: [...this.#needs.items.values()].sort(byHarm),
-      needsYouTotal: this.#allNeeds.size,
+      needsYou: [...this.#needs.values()].sort(byHarm),
+      needsYouTotal: this.#needsTotal,
       lastHour: this.#deps.log.events,
       ...(this.#changedAt !== undefined && { changedAt: this.#changedAt }),
     }
@@ -209,13 +216,18 @@ export class Overview {
 
   /** The JSON of a host of `state`: serialised once, for all viewers. */
   hostText(host: HostView): string {
-    const { items, texts } = this.#hosts
-    const text = items.get(host.name) === host ? texts.get(host.name) : undefined
-    return text ?? JSON.stringify(host)
+    let text = this.#hostTexts.get(host)
+    if (text === undefined) this.#hostTexts.set(host, (text = JSON.stringify(host)))
+    return text
+  }
+
+  /** Nobody looks. */
+  forgetTexts(): void {
+    this.#hostTexts = new WeakMap()
   }
 
   findHost(name: string): HostView | undefined {
-    return this.#hosts.items.get(name)
+    return this.#hosts.get(name)
   }
 
   #updateHost(name: string): void {
@@ -223,13 +235,15 @@ export class Overview {
     this.#timed.delete(name)
     const found = this.judge(name)
     const view = found?.judged.view
-    const before = this.#hosts.items.get(name)
+    const before = this.#hosts.get(name)
     const touched = this.#book.set(
       name,
       found === undefined ? undefined : { cached: found.cached, view: found.judged.view },
     )
     for (const cluster of touched) clusters.add(cluster)
-    this.#note(`host/${name}`, view === undefined ? undefined : needOfHost(view))
+    this.#needsOfHosts = undefined
+    if (view === undefined || needOfHost(view) === undefined) this.#needing.delete(name)
+    else this.#needing.add(name)
     if (view === undefined) {
       this.#since.delete(name)
       remove(this.#hosts, change, name)
@@ -243,13 +257,16 @@ export class Overview {
   /** What the objects do not date has been so since this process saw it. */
   #dated(view: HostView): HostView {
     if (view.since !== undefined) return view
-    const key = `${view.state} ${view.reason ?? ''}`
+    const key = stateKey(view)
     const known = this.#since.get(view.name)
-    if (known?.key === key) return known.at === '' ? view : { ...view, since: known.at }
+    if (known?.key === key) return { ...view, since: known.at }
+    const before = this.#hosts.get(view.name)
     // How long it was so before this process began is not known.
-    const at = known === undefined ? '' : new Date(this.#deps.now()).toISOString()
+    if (before === undefined) return view
+    if (stateKey(before) === key) return before.since === undefined ? view : { ...view, since: before.since }
+    const at = new Date(this.#deps.now()).toISOString()
     this.#since.set(view.name, { key, at })
-    return at === '' ? view : { ...view, since: at }
+    return { ...view, since: at }
   }
 
   #touchZones({ names, zones }: { readonly names: ReadonlySet<string>; readonly zones: readonly string[] }): void {
@@ -269,7 +286,7 @@ export class Overview {
       const name = cluster.metadata.name ?? ''
       present.add(name)
       if (touched !== undefined && !touched.has(name)) continue
-      const before = this.#clusters.items.get(name)
+      const before = this.#clusters.get(name)
       const view = clusterView({
         cluster,
         leaves: hosts.leavesOf(name),
@@ -280,7 +297,7 @@ export class Overview {
       if (!this.#isFirst) log.clusterChanged(before, view, nowMs)
       this.#note(`cluster/${name}`, needOfCluster(view))
     }
-    for (const name of this.#clusters.items.keys()) {
+    for (const name of this.#clusters.keys()) {
       if (present.has(name)) continue
       remove(this.#clusters, change, name)
       this.#note(`cluster/${name}`, undefined)
@@ -302,7 +319,7 @@ export class Overview {
       this.#note(`zone/${view.name}`, needOfZone(view))
     }
     const present = new Set(all.map(({ name }) => name))
-    for (const name of this.#zones.items.keys()) {
+    for (const name of this.#zones.keys()) {
       if (present.has(name)) continue
       remove(this.#zones, change, name)
       this.#note(`zone/${name}`, undefined)
@@ -312,22 +329,37 @@ export class Overview {
 
   #updateNeeds(manager: ManagerView): Keyed<NeedView> {
     const whole = [...needsOfHeld(this.#held), ...needsOfManager(manager)]
-    const ids = new Set(whole.map(({ id }) => id))
-    for (const id of this.#allNeeds.keys())
-      if ((id.startsWith('held/') || id.startsWith('manager/')) && !ids.has(id)) this.#allNeeds.delete(id)
-    for (const need of whole) this.#allNeeds.set(need.id, need)
-    const first = [...this.#allNeeds.values()].sort(byHarm).slice(0, MAX_NEEDS)
+    this.#needsTotal = whole.length + this.#otherNeeds.size + this.#needing.size
+    const first = [...whole, ...this.#otherNeeds.values(), ...(this.#needsOfHosts ??= this.#firstNeedsOfHosts())]
+      .sort(byHarm)
+      .slice(0, MAX_NEEDS)
     const change = newChange<NeedView>()
     for (const need of first) set(this.#needs, change, need.id, need)
     const present = new Set(first.map(({ id }) => id))
-    for (const id of this.#needs.items.keys()) if (!present.has(id)) remove(this.#needs, change, id)
+    for (const id of this.#needs.keys()) if (!present.has(id)) remove(this.#needs, change, id)
     return keyed(change)
   }
 
-  #note(key: string, need: NeedView | undefined): void {
-    if (need === undefined) this.#allNeeds.delete(key)
-    else this.#allNeeds.set(key, need)
+  /** As many as are shown at most. */
+  #firstNeedsOfHosts(): NeedView[] {
+    const ranked = [...this.#needing].flatMap((name) => {
+      const host = this.#hosts.get(name)
+      return host === undefined ? [] : [{ host, severity: host.state, since: host.since, id: name }]
+    })
+    return ranked
+      .sort(byHarm)
+      .slice(0, MAX_NEEDS)
+      .flatMap(({ host }) => needOfHost(host) ?? [])
   }
+
+  #note(key: string, need: NeedView | undefined): void {
+    if (need === undefined) this.#otherNeeds.delete(key)
+    else this.#otherNeeds.set(key, need)
+  }
+}
+
+function stateKey({ state, reason = '' }: HostView): string {
+  return `${state} ${reason}`
 }
 
 interface Pending {
@@ -351,10 +383,6 @@ function newChange<T>(): Change<T> {
   return { set: new Map(), removed: new Set() }
 }
 
-function newShelf<T>(): Shelf<T> {
-  return { items: new Map(), texts: new Map() }
-}
-
 function keyed<T>({ set: items, removed }: Change<T>): Keyed<T> {
   return { set: [...items.values()], removed: [...removed] }
 }
@@ -364,25 +392,23 @@ function isChange({ set: items, removed }: Keyed<unknown>): boolean {
 }
 
 /** Whether it differs from what was there. */
-function set<T>({ items, texts }: Shelf<T>, change: Change<T>, key: string, item: T): boolean {
-  const text = JSON.stringify(item)
-  if (texts.get(key) === text) return false
-  items.set(key, item)
-  texts.set(key, text)
+function set<T>(shelf: Shelf<T>, change: Change<T>, key: string, item: T): boolean {
+  const before = shelf.get(key)
+  if (before !== undefined && JSON.stringify(before) === JSON.stringify(item)) return false
+  shelf.set(key, item)
   change.set.set(key, item)
   change.removed.delete(key)
   return true
 }
 
-function remove<T>({ items, texts }: Shelf<T>, change: Change<T>, key: string): void {
-  if (!items.delete(key)) return
-  texts.delete(key)
+function remove<T>(shelf: Shelf<T>, change: Change<T>, key: string): void {
+  if (!shelf.delete(key)) return
   change.set.delete(key)
   change.removed.add(key)
 }
 
-function sorted<T extends { readonly name: string }>({ items }: Shelf<T>): T[] {
-  return [...items.values()].sort(byName)
+function sorted<T extends { readonly name: string }>(shelf: Shelf<T>): T[] {
+  return [...shelf.values()].sort(byName)
 }
 
 /** Of records: those of objects have no host. */

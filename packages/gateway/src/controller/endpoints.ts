@@ -19,11 +19,14 @@ export function serviceOf({ metadata }: Immutable<EndpointSlice>): string | unde
   return name === undefined || name === '' ? undefined : `${metadata.namespace ?? ''}/${name}`
 }
 
+/** Of thousands of Services without a ready pod. */
+const NONE: readonly Endpoint[] = []
+
 export function endpointsOf(
   slices: readonly Immutable<EndpointSlice>[],
   portName: string,
   isRefused: AddressGuard = addressGuard(),
-): Endpoint[] {
+): readonly Endpoint[] {
   const found = new Map<string, Endpoint>()
   for (const { addressType, endpoints = [], ports = [] } of slices.map((each) => withoutNulls(each))) {
     if (addressType === 'FQDN') continue
@@ -35,13 +38,15 @@ export function endpointsOf(
       found.set(`${host} ${port}`, { host, port })
     }
   }
+  if (found.size === 0) return NONE
   return [...found].toSorted(([a], [b]) => compareTexts(a, b)).map(([, endpoint]) => endpoint)
 }
 
 /** Endpoints by `namespace/service/portName`, of the Services that routes use. */
 export class EndpointTable {
   readonly #byName = new Map<string, readonly Endpoint[]>()
-  readonly #portsOf = new Map<string, Set<string>>()
+  /** A Service has few: a list takes a third of the memory of a Set. */
+  readonly #portsOf = new Map<string, string[]>()
   readonly #isRefused: AddressGuard
 
   constructor(isRefused: AddressGuard) {
@@ -49,7 +54,7 @@ export class EndpointTable {
   }
 
   get(name: string): readonly Endpoint[] {
-    return this.#byName.get(name) ?? []
+    return this.#byName.get(name) ?? NONE
   }
 
   /** Makes the table contain exactly these names; new ones are read, others keep what they have. */
@@ -60,15 +65,16 @@ export class EndpointTable {
     for (const name of wanted) {
       const slash = name.lastIndexOf('/')
       const [service, port] = [name.slice(0, slash), name.slice(slash + 1)]
-      const ports = this.#portsOf.get(service) ?? new Set()
-      this.#portsOf.set(service, ports.add(port))
+      const ports = this.#portsOf.get(service)
+      if (ports === undefined) this.#portsOf.set(service, [port])
+      else ports.push(port)
       if (!this.#byName.has(name)) this.#byName.set(name, endpointsOf(read(service), port, this.#isRefused))
     }
   }
 
   /** Reads a Service again; returns the names whose endpoints changed. */
   refresh(service: string, slices: readonly Immutable<EndpointSlice>[]): string[] {
-    return [...(this.#portsOf.get(service) ?? [])].flatMap((port) => {
+    return (this.#portsOf.get(service) ?? []).flatMap((port) => {
       const name = `${service}/${port}`
       const now = endpointsOf(slices, port, this.#isRefused)
       if (JSON.stringify(now) === JSON.stringify(this.get(name))) return []

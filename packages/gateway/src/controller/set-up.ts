@@ -45,6 +45,7 @@ import { EndpointTable, serviceOf } from './endpoints.ts'
 import { namespaceLabelsChanged, partChanged, routeChanged, whenReferenced } from './relevance.ts'
 import { createGatewayMetrics } from './gateway-metrics.ts'
 import { rejectedPorts, withPortFaults } from './port-faults.ts'
+import { trimConfigMap, trimSecret, trimService } from './projections.ts'
 import { RegexFaults } from './regex-faults.ts'
 import { StatusBoard } from './status-board.ts'
 import { addStatusWriter, type Pause } from './status-writer.ts'
@@ -161,6 +162,7 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
     projection: trimSecret,
   })
   mgr.cache(ConfigMap, { projection: trimConfigMap })
+  mgr.cache(Service, { projection: trimService })
   mgr.aggregator(
     'gateway',
     {
@@ -276,23 +278,6 @@ function watchedKinds(mode: BuildSettings['mode'], isReferenced: (ref: string) =
     // Waited for before the first build; their changes are followed by `gateway-endpoints`.
     watching(EndpointSlice, { when: () => false }),
   ]
-}
-
-const NEEDED_KEYS = ['tls.crt', 'tls.key', 'ca.crt']
-
-function trimSecret(secret: Secret): Secret {
-  const { data, type } = secret
-  if (data === undefined) return secret
-  const isUsable = type === 'kubernetes.io/tls' || type === 'Opaque' || type === undefined
-  const kept = isUsable ? Object.entries(data).filter(([key]) => NEEDED_KEYS.includes(key)) : []
-  return { ...secret, data: Object.fromEntries(kept) }
-}
-
-/** Only CA bundles are read. */
-function trimConfigMap(configMap: ConfigMap): ConfigMap {
-  const { binaryData: _binaryData, data, ...rest } = configMap
-  const bundle = data?.['ca.crt']
-  return { ...rest, ...(bundle !== undefined && { data: { 'ca.crt': bundle } }) }
 }
 
 function addressesOf(service: Immutable<Service> | undefined): LoadBalancerIngress[] {

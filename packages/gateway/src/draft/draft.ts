@@ -31,7 +31,7 @@ export interface Finding {
 interface HostDraft {
   readonly routes: Map<string, Route>
   /** Of the routes that a listener of a Gateway serves, by the key of the route. */
-  readonly gateways: Map<string, string>
+  gateways?: Map<string, string>
   /** In the order in which they were made. */
   readonly claims: TlsClaim[]
   /** Decided by `settle`. */
@@ -89,13 +89,14 @@ export class Draft {
 
   /** @param gateway whose listener serves the route */
   addRoute(listener: ListenerId, host: string, route: Route, gateway?: string): void {
-    const { routes, gateways } = this.#host(listener, host)
+    const draft = this.#host(listener, host)
+    const { routes } = draft
     const key = matchKey(route.match)
     const other = routes.get(key)
     const isReplaced = other !== undefined && rankOf(other.origin) < rankOf(route.origin)
     if (other === undefined || isReplaced) {
       routes.set(key, route)
-      if (gateway !== undefined) gateways.set(key, gateway)
+      if (gateway !== undefined) (draft.gateways ??= new Map()).set(key, gateway)
     }
     if (other === undefined) return
     const [winner, loser] = isReplaced ? [route, other] : [other, route]
@@ -161,7 +162,7 @@ export class Draft {
         if (clients === undefined) continue
         const { claimant, refused } = clients
         for (const [key, route] of draft.routes)
-          if (refused.has(claimantOf(route.origin, draft.gateways.get(key)))) draft.routes.delete(key)
+          if (refused.has(claimantOf(route.origin, draft.gateways?.get(key)))) draft.routes.delete(key)
         // Over plain HTTP there is no certificate of a client; the object that asks for it may permit that itself.
         for (const [, hosts] of plain) requireHttps(hosts.get(host), claimant)
       }
@@ -222,7 +223,7 @@ export class Draft {
   #host(listener: ListenerId, host: string): HostDraft {
     const hosts = this.#listener(listener)
     let draft = hosts.get(host)
-    if (draft === undefined) hosts.set(host, (draft = { routes: new Map(), gateways: new Map(), claims: [] }))
+    if (draft === undefined) hosts.set(host, (draft = { routes: new Map(), claims: [] }))
     return draft
   }
 }
@@ -235,7 +236,7 @@ function compareListeners(a: Listener, b: Listener): number {
 
 function requireHttps(draft: HostDraft | undefined, claimant: string): void {
   for (const [key, route] of draft?.routes ?? []) {
-    const isItsOwn = claimantOf(route.origin, draft?.gateways.get(key)) === claimant
+    const isItsOwn = claimantOf(route.origin, draft?.gateways?.get(key)) === claimant
     if (!isItsOwn && !route.upgradesToHttps) draft?.routes.set(key, upgraded(route))
   }
 }
@@ -249,30 +250,26 @@ function upgraded(route: Route): Route {
   return known
 }
 
-interface KnownHost {
-  readonly draft: HostDraft
-  readonly virtualHost: VirtualHost
-}
-
 /** Of the last build by the first route: a host with the same parts is the same object, also for xDS. */
-const knownHosts = new WeakMap<Route, KnownHost>()
+const knownHosts = new WeakMap<Route, VirtualHost>()
 
 function* hostOf(host: string, draft: HostDraft): Parts<VirtualHost> {
   const first = draft.routes.values().next().value
   if (first === undefined) return yield* newHost(host, draft)
   const known = knownHosts.get(first)
-  if (known?.virtualHost.host === host && hasSameParts(known.draft, draft)) return known.virtualHost
+  if (known?.host === host && hasParts(known, draft)) return known
   const virtualHost = yield* newHost(host, draft)
-  knownHosts.set(first, { draft, virtualHost })
+  knownHosts.set(first, virtualHost)
   return virtualHost
 }
 
-function hasSameParts(a: HostDraft, b: HostDraft): boolean {
-  if (a.tls !== b.tls || a.group !== b.group || a.tcp !== b.tcp || a.rateLimit !== b.rateLimit) return false
-  if (a.routes.size !== b.routes.size) return false
-  const others = b.routes.values()
-  for (const route of a.routes.values()) if (route !== others.next().value) return false
-  return true
+function hasParts(known: VirtualHost, { routes, tls, group, tcp, rateLimit }: HostDraft): boolean {
+  if (known.tls !== tls || known.group !== group || known.tcp !== tcp || known.rateLimit !== rateLimit) return false
+  // Connections that are passed on have no routes; else the order of routes follows from what they are.
+  if (tcp !== undefined) return true
+  if (known.routes.length !== routes.size) return false
+  const wanted = new Set(routes.values())
+  return known.routes.every((route) => wanted.has(route))
 }
 
 function* newHost(host: string, { routes, tls, group, tcp, rateLimit }: HostDraft): Parts<VirtualHost> {

@@ -15,6 +15,7 @@ import { keyOf, type Immutable, type Key, type Obj } from '../object/object.ts'
 import type { ReflectorStore } from '../watch/reflector.ts'
 import { isNewer, isNumericVersion } from '../watch/resource-version.ts'
 import { differences, deletionsOf, initialChanges, isSameVersion, type StoreChange, watched } from './store-change.ts'
+import { shareTexts } from './shared-texts.ts'
 import { StoreIndex, type IndexValues } from './store-index.ts'
 import type { ReadOwnFields } from '../client/write-response.ts'
 
@@ -133,7 +134,7 @@ export class Store<T extends Obj> implements ReflectorStore<T> {
     const known = this.#shadow.has(key) ? this.#shadow.get(key) : this.#visible.get(key)
     // Keep the cached object if the version is unchanged, so that a relist does not create a second copy.
     const isKnown = known !== undefined && isSameVersion(known, object)
-    const kept = isKnown ? known : this.#frozen(object)
+    const kept = isKnown ? known : this.#kept(object)
     const before = staged.objects.get(key)
     if (known !== undefined && before === undefined) staged.kept++
     staged.objects.set(key, kept)
@@ -217,7 +218,7 @@ export class Store<T extends Obj> implements ReflectorStore<T> {
   }
 
   upsert({ object: given, own }: Decoded<T>): void {
-    const object = this.#frozen(given)
+    const object = this.#kept(given)
     const key = keyOf(object)
     const isShadowed = this.#shadow.has(key)
     const visible = this.#visible.get(key)
@@ -242,7 +243,7 @@ export class Store<T extends Obj> implements ReflectorStore<T> {
   }
 
   delete(given: T): void {
-    const object = this.#frozen(given)
+    const object = this.#kept(given)
     const key = keyOf(object)
     const isShadowed = this.#shadow.has(key)
     const visible = this.#visible.get(key)
@@ -281,7 +282,7 @@ export class Store<T extends Obj> implements ReflectorStore<T> {
       readOwnFields === undefined
         ? this.#withoutManagedFields(written)
         : { object: written, own: readOwnFields(this.#quotedManager) }
-    this.#show(key, visible, this.#frozen(object), own)
+    this.#show(key, visible, this.#kept(object), own)
   }
 
   #withoutManagedFields(written: T): Decoded<T> {
@@ -374,7 +375,9 @@ export class Store<T extends Obj> implements ReflectorStore<T> {
     return new Map([...this.#indexes].map(([name, index]) => [name, index.createEmpty()]))
   }
 
-  #frozen(object: T): Immutable<T> {
+  /** As it is cached. */
+  #kept(object: T): Immutable<T> {
+    shareTexts(object)
     return (this.#options.freeze === true ? deepFreeze(object) : object) as Immutable<T>
   }
 

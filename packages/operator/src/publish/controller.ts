@@ -14,7 +14,7 @@ import { Gateway, GatewayClass, ReferenceGrant } from '@seamark/kube/gateway-api
 import { findOwner } from './decide/child.ts'
 import { childKinds } from './child-kinds.ts'
 import type { SourceKind } from './options.ts'
-import { conflictKey, type PublishShell, reconcile } from './reconciler.ts'
+import { type PublishShell, reconcile } from './reconciler.ts'
 import { sourceKindToken } from './sources/source-reader.ts'
 import {
   isAddressChange,
@@ -106,8 +106,7 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
   builder
     .gone(async (key) => {
       shell.metrics.sourceDecided(kind, key, undefined)
-      shell.findingHistory.forget(`${kind}/${key}`)
-      shell.findingHistory.forget(conflictKey(`${kind}/${key}`))
+      shell.findingHistory.forget(kind, key)
       shell.sourcesWithDeletedChild.delete(`${kind}/${key}`)
     })
     .reconcile((_, context) => reconcile(kind, token, context, shell))

@@ -97,7 +97,7 @@ function reportPending(decided: SourceDecision, context: Context, shell: Publish
   if (pending.length === 0) return []
   const reason = shell.mode === 'observe' ? 'ObserveMode' : 'Paused'
   const finding = warning(reason, `not written: ${pending.join(', ')}`)
-  for (const { message } of shell.findingHistory.takeNew(ownerKey(decided.source), [finding]))
+  for (const { message } of shell.findingHistory.takeNew(decided.source.kind, context.key, 'findings', [finding]))
     context.log.info({ reason, source: ownerKey(decided.source) }, message)
   return [finding]
 }
@@ -152,7 +152,12 @@ async function report(
   context: Context,
   shell: PublishShell,
 ): Promise<void> {
-  for (const { severity, reason, message } of shell.findingHistory.takeNew(ownerKey(source), findings))
+  for (const { severity, reason, message } of shell.findingHistory.takeNew(
+    source.kind,
+    context.key,
+    'findings',
+    findings,
+  ))
     context.event(object, severity, reason, message)
   reportConflicts({ source, object, conflicts }, context, shell)
   if (!shell.options.conditions || source.kind !== 'HTTPProxy') return
@@ -172,11 +177,6 @@ function reportConflicts(
   { findingHistory }: PublishShell,
 ): void {
   const about = new Map(conflicts.map(({ about: other = object, finding }) => [finding, other]))
-  for (const finding of findingHistory.takeNew(conflictKey(ownerKey(source)), [...about.keys()]))
+  for (const finding of findingHistory.takeNew(source.kind, context.key, 'conflicts', [...about.keys()]))
     context.event(about.get(finding) ?? object, finding.severity, finding.reason, finding.message)
-}
-
-/** In the history of findings, beside the key of the source itself. */
-export function conflictKey(owner: string): string {
-  return `${owner} conflicts`
 }

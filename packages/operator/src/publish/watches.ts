@@ -37,6 +37,7 @@ function cacheOptions(kind: Kind, options: PublishOptions): CacheOptions<Obj> | 
   if (isChild) return { projection: trimStatus, keepManagedFieldsOf }
   if (isSameKind(kind, HTTPProxy) || isSameKind(kind, IngressRoute))
     return { projection: trimProxy, keepManagedFieldsOf }
+  if (isSameKind(kind, Service)) return { projection: trimService, keepManagedFieldsOf }
   if (isSameKind(kind, Namespace)) return { projection: 'metadata' }
   return options.sources.some((source) => isSameKind(sourceKindToken(source), kind))
     ? { keepManagedFieldsOf }
@@ -96,11 +97,22 @@ function watchServices(informers: Pick<Informers, 'informer'>, options: PublishO
   })
 }
 
+/** Balance reads it too: its type, its addresses, its metadata. */
+function trimService(object: Service): Service {
+  dropLastApplied(object)
+  const { type } = object.spec ?? {}
+  object.spec = type === undefined ? {} : { type }
+  return object
+}
+
+function dropLastApplied(object: Obj): void {
+  if (object.metadata.annotations?.[LAST_APPLIED] === undefined) return
+  const { [LAST_APPLIED]: _dropped, ...annotations } = object.metadata.annotations
+  object.metadata = { ...object.metadata, annotations }
+}
+
 function trimProxy<T extends HTTPProxy>(object: T): T {
-  if (object.metadata.annotations?.[LAST_APPLIED] !== undefined) {
-    const { [LAST_APPLIED]: _dropped, ...annotations } = object.metadata.annotations
-    object.metadata = { ...object.metadata, annotations }
-  }
+  dropLastApplied(object)
   const { virtualhost, ingressClassName } = object.spec ?? {}
   object.spec = {
     ...(virtualhost !== undefined && { virtualhost: virtualhost === null ? null : trimHost(virtualhost) }),

@@ -23,7 +23,9 @@ export interface ClusterState {
 }
 
 export class Clusters {
-  #states = new Map<string, ClusterState>()
+  #clusters: ReadonlyMap<string, Cluster> = new Map()
+  /** Made for the first request, or health check. */
+  readonly #states = new Map<string, ClusterState>()
   readonly #source: EndpointSource
   readonly #random: () => number
 
@@ -34,17 +36,23 @@ export class Clusters {
 
   /** Names contain a hash of the content: a cluster that keeps its name keeps its state. */
   update(clusters: readonly Cluster[]): void {
-    this.#states = new Map(
-      clusters.map((cluster) => [cluster.name, this.#states.get(cluster.name) ?? newState(cluster)]),
-    )
+    this.#clusters = new Map(clusters.map((cluster) => [cluster.name, cluster]))
+    for (const name of this.#states.keys()) if (!this.#clusters.has(name)) this.#states.delete(name)
   }
 
   get(name: string): ClusterState | undefined {
-    return this.#states.get(name)
+    const known = this.#states.get(name)
+    if (known !== undefined) return known
+    const cluster = this.#clusters.get(name)
+    if (cluster === undefined) return undefined
+    const state = newState(cluster)
+    this.#states.set(name, state)
+    return state
   }
 
-  all(): IterableIterator<ClusterState> {
-    return this.#states.values()
+  /** Of the current configuration. */
+  all(): IterableIterator<Cluster> {
+    return this.#clusters.values()
   }
 
   endpointsOf({ upstream }: Cluster): readonly Endpoint[] {

@@ -70,10 +70,11 @@ export class HealthChecks {
   /** Starts and ends checks so that they are those of the current clusters. */
   update(): void {
     const wanted = new Set<string>()
-    for (const state of this.#clusters.all()) {
-      if (state.cluster.healthCheck === undefined) continue
-      wanted.add(state.cluster.name)
-      if (!this.#rounds.has(state.cluster.name)) this.#round(state, state.cluster.healthCheck)
+    for (const { name, healthCheck } of this.#clusters.all()) {
+      if (healthCheck === undefined) continue
+      wanted.add(name)
+      const state = this.#rounds.has(name) ? undefined : this.#clusters.get(name)
+      if (state !== undefined) this.#round(state, healthCheck)
     }
     for (const [name, cancel] of this.#rounds) {
       if (wanted.has(name)) continue

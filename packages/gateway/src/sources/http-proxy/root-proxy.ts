@@ -123,6 +123,13 @@ function include(input: RootInput, key: string): { proxy: Proxy; verdict: ProxyV
 /** Routes and their conditions in one part of the work. */
 const PART = 50
 
+const routeFields: string[] = []
+
+/** One text for the routes of all objects that have the same position. */
+function fieldOfRoute(index: number): string {
+  return (routeFields[index] ??= `spec.routes[${index}]`)
+}
+
 function* routesOf(
   input: RootInput,
   key: string,
@@ -171,7 +178,7 @@ function* routesOf(
   const { draft, objects, settings } = input
   let work = 0
   for (const [index, route] of (proxy.spec?.routes ?? []).entries()) {
-    const at = `spec.routes[${index}]`
+    const at = fieldOfRoute(index)
     const given = route.conditions ?? NO_CONDITIONS
     const all = conditions.length === 0 ? given : [...conditions, ...given]
     work += 1 + all.length

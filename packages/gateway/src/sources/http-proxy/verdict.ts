@@ -1,7 +1,7 @@
 /** The condition `Valid` of an HTTPProxy as it is built: errors and warnings with Contour's types and reasons. */
 import type { HTTPProxy, SubCondition } from '@seamark/kube/contour'
 import type { Immutable } from '@seamark/kube/object'
-import { identify, type StatusIntent } from '../../draft/status-intent.ts'
+import { condition, identify, type StatusIntent } from '../../draft/status-intent.ts'
 
 /** Types of Contour's sub-conditions. */
 export type ErrorType =
@@ -27,6 +27,14 @@ const MAX_MESSAGE_LENGTH = 32_760
 const MAX_ENTRIES = 100
 
 const NONE: readonly SubCondition[] = []
+
+const VALID_MESSAGE = 'Valid HTTPProxy'
+/** Of every object without errors and warnings. */
+const VALID: StatusIntent['status'] = {
+  currentStatus: 'valid',
+  description: VALID_MESSAGE,
+  conditions: [condition('Valid', true, 'Valid', VALID_MESSAGE)],
+}
 
 const validIntents = new WeakMap<Immutable<HTTPProxy>, StatusIntent>()
 
@@ -70,26 +78,23 @@ export class ProxyVerdict {
   }
 
   toIntent(): StatusIntent {
+    return { kind: 'HTTPProxy', ...identify(this.proxy), status: this.isEmpty ? VALID : this.#status() }
+  }
+
+  #status(): StatusIntent['status'] {
     const orphan = this.#errors.find(({ type }) => type === 'Orphaned')
-    const message = this.isValid ? 'Valid HTTPProxy' : 'At least one error present, see Errors for details'
+    const message = this.isValid ? VALID_MESSAGE : 'At least one error present, see Errors for details'
     const bySort = (a: SubCondition, b: SubCondition) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)
     return {
-      kind: 'HTTPProxy',
-      ...identify(this.proxy),
-      status: {
-        currentStatus: this.isValid ? 'valid' : orphan === undefined ? 'invalid' : 'orphaned',
-        description: orphan?.message ?? message,
-        conditions: [
-          {
-            type: 'Valid',
-            status: this.isValid ? 'True' : 'False',
-            reason: this.isValid ? 'Valid' : 'ErrorPresent',
-            message,
-            ...(this.#errors.length > 0 && { errors: this.#errors.toSorted(bySort) }),
-            ...(this.#warnings.length > 0 && { warnings: this.#warnings.toSorted(bySort) }),
-          },
-        ],
-      },
+      currentStatus: this.isValid ? 'valid' : orphan === undefined ? 'invalid' : 'orphaned',
+      description: orphan?.message ?? message,
+      conditions: [
+        {
+          ...condition('Valid', this.isValid, this.isValid ? 'Valid' : 'ErrorPresent', message),
+          ...(this.#errors.length > 0 && { errors: this.#errors.toSorted(bySort) }),
+          ...(this.#warnings.length > 0 && { warnings: this.#warnings.toSorted(bySort) }),
+        },
+      ],
     }
   }
 }

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import type { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import { isHeldDnsChange } from '../triggers.ts'
 import { HeldRecords } from '../../safety/held-records.ts'
-import { awaitsRecords, conditionStatus, findHeldDns, isObserved } from './report.ts'
+import { note, warning } from '../../finding.ts'
+import { awaitsRecords, conditionStatus, createFindingHistory, findHeldDns, isObserved } from './report.ts'
 
 const endpoint = (status: 'True' | 'False'): DNSEndpoint => ({
   metadata: { namespace: 'ns', name: 'web', generation: 1 },
@@ -80,5 +81,43 @@ describe('the condition Published of a source', () => {
     expect(change(endpoint('True'), endpoint('False'))).toBe(true)
     expect(change(endpoint('False'), endpoint('True'))).toBe(true)
     expect(change(endpoint('False'), endpoint('False'))).toBe(false)
+  })
+})
+
+describe('the history of findings', () => {
+  const missing = warning('HostMissing', 'no host')
+  const invalid = warning('HostInvalid', 'bad host')
+
+  it('gives a warning once, and again after it was gone', () => {
+    const history = createFindingHistory(true)
+    const take = (...findings: (typeof missing)[]) => history.takeNew('Ingress', 'ns/a', 'findings', findings)
+    expect(take(missing)).toEqual([missing])
+    expect(take(missing, invalid)).toEqual([invalid])
+    expect(take(missing, invalid)).toEqual([])
+    expect(take()).toEqual([])
+    expect(take(invalid)).toEqual([invalid])
+  })
+
+  it('gives none of those that there were at the start, and no notes', () => {
+    const history = createFindingHistory(false)
+    const take = (...findings: (typeof missing)[]) => history.takeNew('Ingress', 'ns/a', 'findings', findings)
+    expect(take(missing)).toEqual([])
+    expect(take(missing, note('Excluded', 'left out'))).toEqual([])
+    expect(take(missing, invalid)).toEqual([invalid])
+  })
+
+  it('keeps findings, conflicts, kinds and sources apart', () => {
+    const history = createFindingHistory(false)
+    const take = (kind: string, key: string, topic: 'findings' | 'conflicts', ...findings: (typeof missing)[]) =>
+      history.takeNew(kind, key, topic, findings)
+    take('Ingress', 'ns/a', 'findings')
+    // Its first conflicts, though not its first decision.
+    expect(take('Ingress', 'ns/a', 'conflicts', missing)).toEqual([])
+    expect(take('Ingress', 'ns/a', 'findings', missing)).toEqual([missing])
+    expect(take('Ingress', 'ns/a', 'conflicts', missing, invalid)).toEqual([invalid])
+    expect(take('Service', 'ns/a', 'findings', missing)).toEqual([])
+    expect(take('Ingress', 'ns/b', 'findings', missing)).toEqual([])
+    history.forget('Ingress', 'ns/a')
+    expect(take('Ingress', 'ns/a', 'findings', invalid)).toEqual([])
   })
 })

@@ -7,36 +7,57 @@
  */
 import type { Condition } from '@seamark/kube'
 import { setCondition } from '@seamark/kube'
-import type { Immutable, Obj } from '@seamark/kube/object'
+import type { Immutable, Key, Obj } from '@seamark/kube/object'
 import { type DNSEndpoint, SERVED_CONDITION } from '../../api/dns-endpoint.ts'
 import type { HTTPProxy } from '@seamark/kube/contour'
 import type { Finding } from '../../finding.ts'
 import type { HeldRecords } from '../../safety/held-records.ts'
 import { CONDITION_TYPE } from '../watches.ts'
 
+/** What a decision reports: findings about the source, and conflicts with another object, of which both are told. */
+type Topic = 'findings' | 'conflicts'
+
 export interface FindingHistory {
-  /** Findings that are new since the last call for this owner; empty on the first one. */
-  takeNew(owner: string, findings: readonly Finding[]): readonly Finding[]
-  forget(owner: string): void
+  /** Warnings that are new since the last call for this source and topic; empty on the first one. */
+  takeNew(kind: string, key: Key, topic: Topic, findings: readonly Finding[]): readonly Finding[]
+  forget(kind: string, key: Key): void
 }
 
-/** Most sources have no findings: they share this set. */
-const NOTHING: ReadonlySet<string> = new Set()
+/** The warnings of the last decision. */
+type Told = Readonly<Record<Topic, readonly string[] | undefined>>
+
+const NOTHING: readonly string[] = []
+/** Most sources have nothing to report: they share one of these, in the order in which topics are reported. */
+const SHARED: readonly Told[] = [
+  { findings: NOTHING, conflicts: undefined },
+  { findings: NOTHING, conflicts: NOTHING },
+]
 
 export function createFindingHistory(reportsInitialFindings: boolean): FindingHistory {
-  const last = new Map<string, ReadonlySet<string>>()
+  const last = new Map<string, Map<Key, Told>>()
   return {
-    takeNew(owner, findings) {
-      const before = last.get(owner)
-      const texts = findings.map((finding) => `${finding.reason} ${finding.message}`)
-      last.set(owner, texts.length === 0 ? NOTHING : new Set(texts))
+    takeNew(kind, key, topic, findings) {
+      let told = last.get(kind)
+      if (told === undefined) last.set(kind, (told = new Map()))
+      const known = told.get(key)
+      const before = known?.[topic]
+      const warnings = findings.filter(({ severity }) => severity === 'Warning')
+      const texts = warnings.length === 0 ? NOTHING : warnings.map(textOf)
+      if (texts !== before)
+        told.set(key, topic === 'findings' ? sharedOf(texts, known?.conflicts) : sharedOf(known?.findings, texts))
       if (before === undefined && !reportsInitialFindings) return []
-      return findings.filter(
-        (finding, index) => finding.severity === 'Warning' && !(before?.has(texts[index] ?? '') ?? false),
-      )
+      return warnings.filter((finding) => before?.includes(textOf(finding)) !== true)
     },
-    forget: (owner) => void last.delete(owner),
+    forget: (kind, key) => void last.get(kind)?.delete(key),
   }
+}
+
+function sharedOf(findings: Told['findings'], conflicts: Told['conflicts']): Told {
+  return SHARED.find((each) => each.findings === findings && each.conflicts === conflicts) ?? { findings, conflicts }
+}
+
+function textOf({ reason, message }: Finding): string {
+  return `${reason} ${message}`
 }
 
 /** What records holds of a source. */

@@ -10,7 +10,7 @@ import { Gateway, HTTPRoute, type Listener, type ParentRef, type ReferenceGrant 
 import { sortAddresses, normalizeHost } from '@seamark/dialects'
 import { type Finding, warning } from '../../finding.ts'
 import type { Source, TlsBlock } from './source.ts'
-import { commonOf } from './base.ts'
+import { commonOf, sourceOf } from './base.ts'
 
 export interface GatewayLookup {
   gateway(namespace: string, name: string): Immutable<Gateway> | undefined
@@ -41,15 +41,14 @@ export function fromGateway(object: Immutable<Gateway>, lookup: GatewayLookup): 
     }
   }
   const tls = [...blocks.values()]
-  return {
-    ...common,
+  return sourceOf(common, {
     className: object.spec?.gatewayClassName ?? '',
     hosts: [...new Set(tls.flatMap((block) => block.hosts))],
     tls,
     origin: { type: 'addresses', addresses: gatewayAddresses([object]) },
     asks: 'tls',
     findings,
-  }
+  })
 }
 
 function isGranted(from: string, namespace: string, secret: string, lookup: GatewayLookup): boolean {
@@ -85,8 +84,7 @@ export function fromHTTPRoute(object: Immutable<HTTPRoute>, lookup: GatewayLooku
     if (names.length > 0) gateways.push(gateway)
   }
   const isUnknown = missing !== undefined
-  return {
-    ...common,
+  return sourceOf(common, {
     className: '',
     // With an unknown parent the names of the route are used, so that the route does not count as one without hosts.
     hosts: isUnknown && hosts.size === 0 ? asked : [...hosts],
@@ -95,7 +93,7 @@ export function fromHTTPRoute(object: Immutable<HTTPRoute>, lookup: GatewayLooku
       ? { type: 'unknown', message: `${missing} cannot be found` }
       : { type: 'addresses', addresses: gatewayAddresses(gateways) },
     asks: 'dns',
-  }
+  })
 }
 
 function gatewayAddresses(gateways: readonly Immutable<Gateway>[]) {

@@ -6,7 +6,7 @@ import type { Immutable } from '@seamark/kube/object'
 import { HTTPProxy, IngressRoute } from '@seamark/kube/contour'
 import { normalizeHost } from '@seamark/dialects'
 import type { Source } from './source.ts'
-import { commonOf } from './base.ts'
+import { commonOf, sourceOf } from './base.ts'
 
 const BEHIND_SERVICE = { type: 'service' } as const
 
@@ -28,12 +28,12 @@ function fromVirtualHost(
 ): Source {
   const tls = object.spec?.virtualhost?.tls
   const hosts = host === '' ? [] : [host]
-  return Object.assign(common, {
+  return sourceOf(common, {
     className,
     hosts,
     tls: tls === undefined || tls === null ? [] : [{ secretName: tls.secretName ?? '', hosts }],
     isPassthrough: tls?.passthrough === true,
     origin: BEHIND_SERVICE,
-    asks: 'both' as const,
+    asks: 'both',
   })
 }

@@ -6,7 +6,7 @@ import type { Immutable } from '@seamark/kube/object'
 import { Route } from '../../api/route.ts'
 import { sortAddresses, normalizeHost } from '@seamark/dialects'
 import type { Source } from './source.ts'
-import { commonOf } from './base.ts'
+import { commonOf, sourceOf } from './base.ts'
 
 export function fromRoute(object: Immutable<Route>): Source {
   const routers = object.status?.ingress ?? []
@@ -16,13 +16,12 @@ export function fromRoute(object: Immutable<Route>): Source {
   const entries = routers.flatMap(({ routerCanonicalHostname: hostname }) =>
     hostname === undefined ? [] : [{ hostname }],
   )
-  return {
-    ...commonOf(Route, object),
+  return sourceOf(commonOf(Route, object), {
     className: '',
     hosts,
     tls: tls === undefined ? [] : [{ secretName: tls.externalCertificate?.name ?? '', hosts }],
     isPassthrough: tls?.termination === 'passthrough',
     origin: { type: 'addresses', addresses: sortAddresses(entries) },
     asks: 'both',
-  }
+  })
 }
