@@ -3,7 +3,6 @@ import { configurationSchema, type JsonSchema } from '../../packages/operator/sr
 import { z } from 'zod'
 
 const text = (what: string) => z.string().describe(what)
-const count = (what: string) => z.int().min(0).describe(what)
 const strings = z.record(z.string(), z.string())
 /** Parts of a Pod, which the API server checks. */
 const open = z.looseObject({})
@@ -100,7 +99,7 @@ const Values = z
     podAnnotations: strings,
     podLabels: strings,
     extraEnv: list,
-    drainSeconds: count('the sleep before a Pod is ended, while load balancers stop sending to it'),
+    drainSeconds: z.int().min(1).describe('before a Pod is ended, while load balancers stop sending to it'),
   })
   .partial()
 

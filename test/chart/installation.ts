@@ -48,18 +48,25 @@ export class Installation implements AsyncDisposable {
     return helmOk(this.#helm, argv, { values, kubeconfig: this.#plane.plane.kubeconfig() })
   }
 
+  /** Of the Deployment. */
+  async rendered() {
+    const { spec } = (await this.#plane.client.get(Deployment, `${this.#namespace}/seamark`)).spec.template
+    const [container] = spec.containers
+    if (container === undefined) throw new Error('the Deployment has no container')
+    return { ...spec, container }
+  }
+
   /** A replica; `flags`: addresses of this machine in place of those of a Pod. */
   async start(...flags: readonly string[]): Promise<ManagerProcess> {
     const { client, plane } = this.#plane
-    const { spec } = (await client.get(Deployment, `${this.#namespace}/seamark`)).spec.template
+    const spec = await this.rendered()
     const config = (await client.get(ConfigMap, `${this.#namespace}/seamark`)).data?.['config.yaml'] ?? ''
     const { configFile: mounted, kubeconfig } = this
     // No flag says this one.
     writeFileSync(mounted, config.replace(/xdsListen: .*/, 'xdsListen: 127.0.0.1:0'))
     const text = await accountKubeconfig(plane, client, `${this.#namespace}/${spec.serviceAccountName}`)
     writeFileSync(kubeconfig, text, { mode: 0o600 })
-    const [container] = spec.containers
-    const args = (container?.args ?? []).map((each) => (each === '/etc/seamark/config.yaml' ? mounted : each))
+    const args = spec.container.args.map((each) => (each === '/etc/seamark/config.yaml' ? mounted : each))
     const here = [
       '--metrics-address',
       '0',

@@ -161,6 +161,18 @@ export const REFUSED: Readonly<Record<string, Refused>> = {
     values: { dashboard: { enabled: true } },
     says: ['dashboard.tlsSecret', 'kubectl port-forward'],
   },
+  'a port of a Gateway that Envoy uses': {
+    values: {
+      gateway: { service: { extraPorts: [{ port: 19_003 }, { port: 8_443 }, { port: 9_000 }, { port: 9_000 }] } },
+      config: { gateway: { enabled: true } },
+    },
+    says: [
+      'gateway.service.extraPorts: port 19003 is that of the preStop hook',
+      'port 8443 is that of config.gateway.httpsListen',
+      'port 9000 is that of another entry; remove it',
+    ],
+  },
+  'no time to drain': { values: { drainSeconds: 0 }, says: ['/drainSeconds', 'minimum'] },
   'another namespace': {
     values: { config: { namespace: 'other' } },
     says: ['config.namespace', 'leave config.namespace out'],

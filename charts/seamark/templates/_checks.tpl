@@ -95,6 +95,19 @@ installed while there is one.
 {{- end -}}
 {{- $_ := set $ports $key .name -}}
 {{- end -}}
+{{- $used := dict -}}
+{{- if and (dig "gateway" "enabled" false $config) (eq .Values.gateway.dataPlane "envoy") -}}
+{{- $_ := set $used (include "seamark.port" (dig "gateway" "httpListen" ":8080" $config)) "config.gateway.httpListen" -}}
+{{- $_ := set $used (include "seamark.port" (dig "gateway" "httpsListen" ":8443" $config)) "config.gateway.httpsListen" -}}
+{{- $_ := set $used "19003" "the preStop hook of Envoy" -}}
+{{- end -}}
+{{- range .Values.gateway.service.extraPorts -}}
+{{- $key := toString (int .port) -}}
+{{- if hasKey $used $key -}}
+{{- $faults = append $faults (printf "gateway.service.extraPorts: port %s is that of %s; remove it" $key (get $used $key)) -}}
+{{- end -}}
+{{- $_ := set $used $key "another entry" -}}
+{{- end -}}
 {{- $faults = concat $faults (include "seamark.storedVersions" . | fromYamlArray) -}}
 {{- if $faults -}}
 {{- fail (printf "\n%s" (join "\n" $faults)) -}}
