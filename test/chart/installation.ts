@@ -2,24 +2,28 @@
  * The chart, installed: its Pods are processes here. Each runs the rendered command line with the rendered configuration, and the
  * token of the rendered ServiceAccount; ports are free ones of this machine.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ConfigMap } from '@seamark/kube'
+import { ConfigMap, Secret } from '@seamark/kube'
 import { kind, type Obj } from '@seamark/kube/object'
 import type { AuditedPlane } from './audited-plane.ts'
 import { CHART, type HelmName, helmOk, type Values } from './helm.ts'
 import { accountKubeconfig, ManagerProcess } from './manager.ts'
 
+interface Container {
+  args: string[]
+  volumeMounts: { name: string; mountPath: string }[]
+}
+
+interface PodSpec {
+  serviceAccountName: string
+  containers: Container[]
+  volumes: { name: string; secret?: { secretName: string } }[]
+}
+
 interface Deployment extends Obj {
-  spec: {
-    template: {
-      spec: {
-        serviceAccountName: string
-        containers: { args: string[]; volumeMounts: { name: string; mountPath: string }[] }[]
-      }
-    }
-  }
+  spec: { template: { spec: PodSpec } }
 }
 const Deployment = kind<Deployment>({
   group: 'apps',
@@ -63,7 +67,8 @@ export class Installation implements AsyncDisposable {
     const config = (await client.get(ConfigMap, `${this.#namespace}/seamark`)).data?.['config.yaml'] ?? ''
     const { configFile: mounted, kubeconfig } = this
     // No flag says this one.
-    writeFileSync(mounted, config.replace(/xdsListen: .*/, 'xdsListen: 127.0.0.1:0'))
+    const own = config.replace(/xdsListen: .*/, 'xdsListen: 127.0.0.1:0')
+    writeFileSync(mounted, await this.#mountSecrets(own, spec))
     const text = await accountKubeconfig(plane, client, `${this.#namespace}/${spec.serviceAccountName}`)
     writeFileSync(kubeconfig, text, { mode: 0o600 })
     const args = spec.container.args.map((each) => (each === '/etc/seamark/config.yaml' ? mounted : each))
@@ -80,6 +85,22 @@ export class Installation implements AsyncDisposable {
     const replica = await ManagerProcess.start([...args, ...here, ...flags], { POD_NAMESPACE: this.#namespace })
     this.replicas.push(replica)
     return replica
+  }
+
+  /** Secrets that the Pod has as volumes, in folders here, which the configuration then names. */
+  async #mountSecrets(config: string, { volumes, container }: PodSpec & { container: Container }): Promise<string> {
+    let text = config
+    for (const { name, secret } of volumes) {
+      const path = container.volumeMounts.find((mount) => mount.name === name)?.mountPath
+      if (secret === undefined || path === undefined) continue
+      const folder = join(this.#folder, name)
+      mkdirSync(folder, { recursive: true })
+      const { data = {} } = await this.#plane.client.get(Secret, `${this.#namespace}/${secret.secretName}`)
+      for (const [key, value] of Object.entries(data))
+        writeFileSync(join(folder, key), Buffer.from(value, 'base64'), { mode: 0o600 })
+      text = text.replaceAll(path, folder)
+    }
+    return text
   }
 
   get kubeconfig(): string {
