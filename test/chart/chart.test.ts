@@ -9,7 +9,7 @@ import { loadConfig } from '@seamark/operator'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { allCrds } from './lives/crds.ts'
-import { CHART, helm, HELMS, helmOk, type HelmName, type Manifest, manifestsOf, render, run } from './helm.ts'
+import { CHART, helm, HELMS, helmOk, type HelmName, type Manifest, manifestsOf, pathOf, render, run } from './helm.ts'
 import { REFUSED, VALUE_SETS } from './value-sets.ts'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -133,12 +133,8 @@ describe.skipIf(!needs('helm', 'kube-apiserver', 'etcd') || kubectl === '')('on 
 
 /** As `kubectl apply --dry-run=server --validate=strict`, which older ones do not have. */
 async function refusalOf(plane: ControlPlane, manifest: Manifest): Promise<string> {
-  const { apiVersion = '', kind = '', metadata } = manifest
-  const base = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
-  const plural = kind.toLowerCase().replace(/y$/, 'ie').concat('s')
-  const namespace = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`
-  const query = 'dryRun=All&fieldValidation=Strict&fieldManager=kubectl&force=true'
-  const path = `${base}${namespace}/${plural}/${metadata.name}?${query}`
+  const { kind = '', metadata } = manifest
+  const path = `${pathOf(manifest)}?dryRun=All&fieldValidation=Strict&fieldManager=kubectl&force=true`
   const { status, body } = await plane.request('PATCH', path, manifest, { type: 'application/apply-patch+yaml' })
   return status < 300 ? '' : `${kind} ${metadata.name}: ${JSON.stringify(body)}`
 }

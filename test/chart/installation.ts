@@ -47,8 +47,8 @@ export class Installation implements AsyncDisposable {
   }
 
   /** Installs it, or upgrades what is installed. */
-  async apply(values: Values): Promise<string> {
-    const argv = ['upgrade', '--install', 'seamark', CHART, '--namespace', this.#namespace, '--create-namespace']
+  async apply(values: Values, chart = CHART): Promise<string> {
+    const argv = ['upgrade', '--install', 'seamark', chart, '--namespace', this.#namespace, '--create-namespace']
     return helmOk(this.#helm, argv, { values, kubeconfig: this.#plane.plane.kubeconfig() })
   }
 
