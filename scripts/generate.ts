@@ -17,6 +17,7 @@ import { envoyApi } from './generate/envoy-api.ts'
 import { securityPage } from './generate/limits-table.ts'
 import { metricsPage } from './generate/metrics-page.ts'
 import { exampleWithRoles } from './generate/part-roles.ts'
+import { memberExample, memberTlsExample } from './generate/member-examples.ts'
 import { reasonsPage } from './generate/reasons-page.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -32,6 +33,8 @@ const GENERATED: readonly { file: string; content: () => string }[] = [
   { file: 'charts/seamark/files/crds-balance-v1.yaml', content: chartConvertedCrds },
   { file: 'charts/seamark/files/envoy-bootstrap.json', content: chartEnvoyBootstrap },
   { file: 'charts/seamark/values.schema.json', content: valuesSchema },
+  { file: 'examples/fleet/member.yaml', content: memberExample },
+  { file: 'examples/fleet/member-tls.yaml', content: memberTlsExample },
   { file: 'examples/records/seamark.yaml', content: () => exampleWithRoles('records/seamark.yaml', ['records']) },
   {
     file: 'examples/dns-load-balancer/seamark.yaml',

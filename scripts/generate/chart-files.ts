@@ -43,8 +43,11 @@ export function chartConvertedCrds(): string {
 }
 
 const CERTIFICATES = '/etc/seamark-xds'
+const ADMIN_SOCKET = '/tmp/envoy-admin.sock'
+/** As in templates/envoy.yaml. */
+const DRAIN_PORT = 19_003
 
-/** The template fills in the Service. */
+/** The template fills in the Service and the seconds. */
 export function chartEnvoyBootstrap(): string {
   const host = 'XDS-SERVICE'
   const tls = {
@@ -54,6 +57,68 @@ export function chartEnvoyBootstrap(): string {
     serverName: host,
   }
   // The name of a node is that of its Pod, by --service-node.
-  const { node: _, ...bootstrap } = bootstrapOf({ xds: { host, port: 8_001, tls } }) as { node?: unknown }
-  return `${JSON.stringify(bootstrap, undefined, 2)}\n`
+  const { node: _, ...bootstrap } = bootstrapOf({
+    xds: { host, port: 8_001, tls },
+    adminSocket: ADMIN_SOCKET,
+  }) as { node?: unknown; static_resources: { clusters: object[] } }
+  const { clusters } = bootstrap.static_resources
+  const admin = {
+    name: ADMIN,
+    type: 'STATIC',
+    load_assignment: {
+      cluster_name: ADMIN,
+      endpoints: [{ lb_endpoints: [{ endpoint: { address: { pipe: { path: ADMIN_SOCKET } } } }] }],
+    },
+  }
+  const chart = { ...bootstrap, static_resources: { listeners: [drainListener()], clusters: [...clusters, admin] } }
+  return `${JSON.stringify(chart, undefined, 2)}\n`
+}
+
+const ADMIN = 'admin'
+
+/**
+ * For the preStop hook, because the image has no shell and SIGTERM ends Envoy at once: from now on every response announces the end
+ * of its connection, and the hook is answered when clients had the time to go elsewhere. Nothing else of the admin interface can be
+ * reached.
+ */
+function drainListener(): object {
+  const http = 'envoy.extensions.filters.http'
+  const fail = "{[':method'] = 'POST', [':path'] = '/healthcheck/fail', [':authority'] = 'admin'}"
+  const filter = (name: string, type: string, settings: object) => ({
+    name,
+    typed_config: { '@type': `type.googleapis.com/${type}`, ...settings },
+  })
+  const filters = [
+    filter('envoy.filters.http.lua', `${http}.lua.v3.Lua`, {
+      default_source_code: {
+        inline_string: `function envoy_on_request(handle) handle:httpCall('${ADMIN}', ${fail}, nil, 1000) end`,
+      },
+    }),
+    filter('envoy.filters.http.fault', `${http}.fault.v3.HTTPFault`, {
+      delay: { fixed_delay: 'DRAIN-SECONDSs', percentage: { numerator: 100 } },
+    }),
+    filter('envoy.filters.http.router', `${http}.router.v3.Router`, {}),
+  ]
+  const connections = filter(
+    'envoy.filters.network.http_connection_manager',
+    'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
+    {
+      stat_prefix: 'drain',
+      route_config: {
+        virtual_hosts: [
+          {
+            name: 'drain',
+            domains: ['*'],
+            routes: [{ match: { path: '/drain' }, direct_response: { status: 200 } }],
+          },
+        ],
+      },
+      http_filters: filters,
+    },
+  )
+  return {
+    name: 'drain',
+    address: { socket_address: { address: '::', ipv4_compat: true, port_value: DRAIN_PORT } },
+    filter_chains: [{ filters: [connections] }],
+  }
 }

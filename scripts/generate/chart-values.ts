@@ -3,7 +3,6 @@ import { configurationSchema, type JsonSchema } from '../../packages/operator/sr
 import { z } from 'zod'
 
 const text = (what: string) => z.string().describe(what)
-const count = (what: string) => z.int().min(0).describe(what)
 const strings = z.record(z.string(), z.string())
 /** Parts of a Pod, which the API server checks. */
 const open = z.looseObject({})
@@ -100,23 +99,29 @@ const Values = z
     podAnnotations: strings,
     podLabels: strings,
     extraEnv: list,
-    drainSeconds: count('the sleep before a Pod is ended, while load balancers stop sending to it'),
+    drainSeconds: z.int().min(1).describe('before a Pod is ended, while load balancers stop sending to it'),
   })
   .partial()
 
-/** Helm merges values with the defaults before it validates them: nothing is required, and a key may be null to be removed. */
+/** Helm merges values with the defaults before it validates them: only that no section is removed with null is required. */
 export function valuesSchema(): string {
   const schema = z.toJSONSchema(Values, { target: 'draft-7', io: 'input', unrepresentable: 'any' }) as JsonSchema
   const { $schema: _, ...config } = configurationSchema() as JsonSchema & { $schema?: string }
   const properties = { ...schema.properties, config: forHelm(config) }
-  return `${JSON.stringify({ ...forHelm({ ...schema, properties }), title: 'Values of the chart seamark' }, undefined, 2)}\n`
+  // Without a section templates could not say what is wrong.
+  const required = Object.keys(properties).filter((key) => key !== 'global')
+  return `${JSON.stringify({ ...forHelm({ ...schema, properties, required }), title: 'Values of the chart seamark' }, undefined, 2)}\n`
 }
 
-/** `takesEffect` is a keyword of ours. The format `duration` of JSON Schema is another one than ours, which the manager checks. */
+const DURATION = '^(0|([0-9]+(\\.[0-9]+)?(ms|s|m|h))+)$'
+
+/** `takesEffect` is a keyword of ours. The format `duration` of JSON Schema is another one than ours. */
 function forHelm(schema: JsonSchema): JsonSchema {
-  const isOurs = (key: string, value: unknown): boolean =>
-    key === 'takesEffect' || (key === 'format' && value === 'duration')
   return JSON.parse(
-    JSON.stringify(schema, (key, value: unknown) => (isOurs(key, value) ? undefined : value)),
+    JSON.stringify(schema, (key, value: unknown) => {
+      if (key === 'takesEffect') return undefined
+      const { format, ...rest } = (value ?? {}) as { format?: unknown }
+      return format === 'duration' ? { ...rest, pattern: DURATION } : value
+    }),
   ) as JsonSchema
 }

@@ -9,7 +9,19 @@ import { loadConfig } from '@seamark/operator'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { allCrds } from './lives/crds.ts'
-import { CHART, helm, HELMS, helmOk, type HelmName, type Manifest, manifestsOf, render, run } from './helm.ts'
+import {
+  CHART,
+  helm,
+  HELMS,
+  helmOk,
+  type HelmName,
+  type Manifest,
+  manifestsOf,
+  pathOf,
+  render,
+  run,
+  type Values,
+} from './helm.ts'
 import { REFUSED, VALUE_SETS } from './value-sets.ts'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,16 +30,32 @@ const NAMESPACE = 'seamark'
 const sorted = (manifests: readonly Manifest[]): Manifest[] =>
   manifests.toSorted((a, b) => (`${a.kind} ${a.metadata.name}` < `${b.kind} ${b.metadata.name}` ? -1 : 1))
 
+const templates = new Map<object, Promise<string>>()
+
+/** By Helm 4; several tests look at the same. */
+async function rendered(values: Values): Promise<string> {
+  const known = templates.get(values)
+  if (known !== undefined) return known
+  const text = helmOk('helm', ['template', 'seamark', CHART, '-n', NAMESPACE], { values })
+  templates.set(values, text)
+  return text
+}
+
 describe.each(HELMS)('with %s', (name: HelmName) => {
   const isMissing = !needs(name)
 
-  it.skipIf(isMissing).each(Object.entries(VALUE_SETS))('lint --strict accepts %s', async (_what, values) => {
-    const { code, stdout } = await helm(name, ['lint', '--strict', CHART], { values })
-    expect([code, stdout]).toEqual([0, expect.stringContaining('0 chart(s) failed')])
-  })
+  it.skipIf(isMissing).each(Object.entries(VALUE_SETS))(
+    'lint --strict accepts %s',
+    { concurrent: true },
+    async (_what, values) => {
+      const { code, stdout } = await helm(name, ['lint', '--strict', CHART], { values })
+      expect([code, stdout]).toEqual([0, expect.stringContaining('0 chart(s) failed')])
+    },
+  )
 
   it.skipIf(isMissing).each(Object.entries(REFUSED))(
     'refuses %s, with the path and what to do',
+    { concurrent: true },
     async (_what, refused) => {
       const { code, stderr } = await helm(name, ['template', 'seamark', CHART, '-n', NAMESPACE], {
         values: refused.values,
@@ -39,12 +67,16 @@ describe.each(HELMS)('with %s', (name: HelmName) => {
 })
 
 describe.skipIf(!needs('helm'))('what it renders', () => {
-  it.each(Object.entries(VALUE_SETS))('is a configuration that the manager accepts: %s', async (_what, values) => {
-    const manifests = await render('helm', NAMESPACE, values)
-    const map = manifests.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'seamark')
-    const file = (map?.['data'] as Record<string, string> | undefined)?.['config.yaml'] ?? ''
-    expect(loadConfig({ file })).toMatchObject({ ok: true })
-  })
+  it.each(Object.entries(VALUE_SETS))(
+    'is a configuration that the manager accepts: %s',
+    { concurrent: true },
+    async (_what, values) => {
+      const manifests = manifestsOf(await rendered(values))
+      const map = manifests.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'seamark')
+      const file = (map?.['data'] as Record<string, string> | undefined)?.['config.yaml'] ?? ''
+      expect(loadConfig({ file })).toMatchObject({ ok: true })
+    },
+  )
 
   it('observes by default, and says how to see what it would change and how to enforce', async () => {
     const notes = await helmOk('helm', ['install', 'seamark', CHART, '-n', NAMESPACE, '--dry-run=client'])
@@ -78,9 +110,13 @@ describe.skipIf(!needs('helm'))('what it renders', () => {
     expect(withSecrets).toEqual(['seamark-gateway-seamark'])
   })
 
-  it.skipIf(!needs('helm3')).each(Object.entries(VALUE_SETS))('is the same with Helm 3: %s', async (_what, values) => {
-    expect(sorted(await render('helm3', NAMESPACE, values))).toEqual(sorted(await render('helm', NAMESPACE, values)))
-  })
+  it.skipIf(!needs('helm3')).each(Object.entries(VALUE_SETS))(
+    'is the same with Helm 3: %s',
+    { concurrent: true },
+    async (_what, values) => {
+      expect(sorted(await render('helm3', NAMESPACE, values))).toEqual(sorted(manifestsOf(await rendered(values))))
+    },
+  )
 })
 
 const kubectl = process.env['SEAMARK_KUBECTL'] ?? findProgram('kubectl') ?? ''
@@ -108,8 +144,8 @@ describe.skipIf(!needs('helm', 'kube-apiserver', 'etcd') || kubectl === '')('on 
   it.each(Object.entries(VALUE_SETS))(
     'every object of %s is valid, and its Pods fit a restricted namespace',
     async (_what, values) => {
-      const text = await helmOk('helm', ['template', 'seamark', CHART, '-n', NAMESPACE], { values })
-      for (const manifest of manifestsOf(text)) expect(await refusalOf(plane, manifest)).toBe('')
+      const text = await rendered(values)
+      const refusals = manifestsOf(text).map(async (manifest) => refusalOf(plane, manifest))
       const file = join(folder, 'manifests.yaml')
       writeFileSync(file, text)
       const argv = [
@@ -122,6 +158,7 @@ describe.skipIf(!needs('helm', 'kube-apiserver', 'etcd') || kubectl === '')('on 
         join(folder, 'kubeconfig'),
       ]
       const { code, stdout, stderr } = await run(kubectl, argv, { HOME: folder })
+      expect((await Promise.all(refusals)).filter((each) => each !== '')).toEqual([])
       expect(stderr.split('\n').filter((line) => line !== '' && !line.includes('last-applied-configuration'))).toEqual(
         [],
       )
@@ -133,12 +170,8 @@ describe.skipIf(!needs('helm', 'kube-apiserver', 'etcd') || kubectl === '')('on 
 
 /** As `kubectl apply --dry-run=server --validate=strict`, which older ones do not have. */
 async function refusalOf(plane: ControlPlane, manifest: Manifest): Promise<string> {
-  const { apiVersion = '', kind = '', metadata } = manifest
-  const base = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
-  const plural = kind.toLowerCase().replace(/y$/, 'ie').concat('s')
-  const namespace = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`
-  const query = 'dryRun=All&fieldValidation=Strict&fieldManager=kubectl&force=true'
-  const path = `${base}${namespace}/${plural}/${metadata.name}?${query}`
+  const { kind = '', metadata } = manifest
+  const path = `${pathOf(manifest)}?dryRun=All&fieldValidation=Strict&fieldManager=kubectl&force=true`
   const { status, body } = await plane.request('PATCH', path, manifest, { type: 'application/apply-patch+yaml' })
   return status < 300 ? '' : `${kind} ${metadata.name}: ${JSON.stringify(body)}`
 }

@@ -71,6 +71,14 @@ export function manifestsOf(text: string): Manifest[] {
     .filter((document) => document !== null)
 }
 
+/** On the API server. */
+export function pathOf({ apiVersion = '', kind = '', metadata }: Manifest): string {
+  const base = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
+  const plural = kind.toLowerCase().replace(/y$/, 'ie').concat('s')
+  const namespace = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`
+  return `${base}${namespace}/${plural}/${metadata.name}`
+}
+
 export async function run(
   program: string,
   argv: readonly string[],

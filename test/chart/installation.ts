@@ -2,24 +2,28 @@
  * The chart, installed: its Pods are processes here. Each runs the rendered command line with the rendered configuration, and the
  * token of the rendered ServiceAccount; ports are free ones of this machine.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ConfigMap } from '@seamark/kube'
+import { ConfigMap, Secret } from '@seamark/kube'
 import { kind, type Obj } from '@seamark/kube/object'
 import type { AuditedPlane } from './audited-plane.ts'
 import { CHART, type HelmName, helmOk, type Values } from './helm.ts'
 import { accountKubeconfig, ManagerProcess } from './manager.ts'
 
+interface Container {
+  args: string[]
+  volumeMounts: { name: string; mountPath: string }[]
+}
+
+interface PodSpec {
+  serviceAccountName: string
+  containers: Container[]
+  volumes: { name: string; secret?: { secretName: string } }[]
+}
+
 interface Deployment extends Obj {
-  spec: {
-    template: {
-      spec: {
-        serviceAccountName: string
-        containers: { args: string[]; volumeMounts: { name: string; mountPath: string }[] }[]
-      }
-    }
-  }
+  spec: { template: { spec: PodSpec } }
 }
 const Deployment = kind<Deployment>({
   group: 'apps',
@@ -43,23 +47,31 @@ export class Installation implements AsyncDisposable {
   }
 
   /** Installs it, or upgrades what is installed. */
-  async apply(values: Values): Promise<string> {
-    const argv = ['upgrade', '--install', 'seamark', CHART, '--namespace', this.#namespace, '--create-namespace']
+  async apply(values: Values, chart = CHART): Promise<string> {
+    const argv = ['upgrade', '--install', 'seamark', chart, '--namespace', this.#namespace, '--create-namespace']
     return helmOk(this.#helm, argv, { values, kubeconfig: this.#plane.plane.kubeconfig() })
+  }
+
+  /** Of the Deployment. */
+  async rendered() {
+    const { spec } = (await this.#plane.client.get(Deployment, `${this.#namespace}/seamark`)).spec.template
+    const [container] = spec.containers
+    if (container === undefined) throw new Error('the Deployment has no container')
+    return { ...spec, container }
   }
 
   /** A replica; `flags`: addresses of this machine in place of those of a Pod. */
   async start(...flags: readonly string[]): Promise<ManagerProcess> {
     const { client, plane } = this.#plane
-    const { spec } = (await client.get(Deployment, `${this.#namespace}/seamark`)).spec.template
+    const spec = await this.rendered()
     const config = (await client.get(ConfigMap, `${this.#namespace}/seamark`)).data?.['config.yaml'] ?? ''
     const { configFile: mounted, kubeconfig } = this
     // No flag says this one.
-    writeFileSync(mounted, config.replace(/xdsListen: .*/, 'xdsListen: 127.0.0.1:0'))
+    const own = config.replace(/xdsListen: .*/, 'xdsListen: 127.0.0.1:0')
+    writeFileSync(mounted, await this.#mountSecrets(own, spec))
     const text = await accountKubeconfig(plane, client, `${this.#namespace}/${spec.serviceAccountName}`)
     writeFileSync(kubeconfig, text, { mode: 0o600 })
-    const [container] = spec.containers
-    const args = (container?.args ?? []).map((each) => (each === '/etc/seamark/config.yaml' ? mounted : each))
+    const args = spec.container.args.map((each) => (each === '/etc/seamark/config.yaml' ? mounted : each))
     const here = [
       '--metrics-address',
       '0',
@@ -73,6 +85,22 @@ export class Installation implements AsyncDisposable {
     const replica = await ManagerProcess.start([...args, ...here, ...flags], { POD_NAMESPACE: this.#namespace })
     this.replicas.push(replica)
     return replica
+  }
+
+  /** Secrets that the Pod has as volumes, in folders here, which the configuration then names. */
+  async #mountSecrets(config: string, { volumes, container }: PodSpec & { container: Container }): Promise<string> {
+    let text = config
+    for (const { name, secret } of volumes) {
+      const path = container.volumeMounts.find((mount) => mount.name === name)?.mountPath
+      if (secret === undefined || path === undefined) continue
+      const folder = join(this.#folder, name)
+      mkdirSync(folder, { recursive: true })
+      const { data = {} } = await this.#plane.client.get(Secret, `${this.#namespace}/${secret.secretName}`)
+      for (const [key, value] of Object.entries(data))
+        writeFileSync(join(folder, key), Buffer.from(value, 'base64'), { mode: 0o600 })
+      text = text.replaceAll(path, folder)
+    }
+    return text
   }
 
   get kubeconfig(): string {

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Client } from '@seamark/kube'
+import { kind } from '@seamark/kube/object'
 import type { ControlPlane } from '@seamark/kube/testing'
 import { type Ran, run } from './helm.ts'
 
@@ -14,8 +15,16 @@ export function buildBundle(): void {
   if (built.status !== 0) throw new Error(`the bundle cannot be built: ${built.stderr}`)
 }
 
-/** A kubeconfig with a token of the account, as the kubelet requests one for a Pod. */
-export async function accountKubeconfig(plane: ControlPlane, client: Client, key: string): Promise<string> {
+export const ServiceAccount = kind({
+  group: '',
+  version: 'v1',
+  kind: 'ServiceAccount',
+  plural: 'serviceaccounts',
+  namespaced: true,
+})
+
+/** As the kubelet requests one for a Pod. */
+export async function accountToken(client: Client, key: string): Promise<string> {
   const [namespace = '', name = ''] = key.split('/')
   const { body, status } = await client.request({
     method: 'POST',
@@ -29,7 +38,12 @@ export async function accountKubeconfig(plane: ControlPlane, client: Client, key
   })
   const text = body.toString('utf8')
   if (status >= 300) throw new Error(`no token of ${key}: ${text}`)
-  const { token } = (JSON.parse(text) as { status: { token: string } }).status
+  return (JSON.parse(text) as { status: { token: string } }).status.token
+}
+
+export async function accountKubeconfig(plane: ControlPlane, client: Client, key: string): Promise<string> {
+  const token = await accountToken(client, key)
+  const [namespace] = key.split('/')
   return JSON.stringify({
     apiVersion: 'v1',
     kind: 'Config',

@@ -22,7 +22,7 @@ import { live } from './lives/live.ts'
 import { lives } from './lives/lives.ts'
 import { INGRESS_ROUTES } from './lives/publish.ts'
 import { MEMBER_NAMESPACE, memberCluster } from './lives/member.ts'
-import { buildBundle } from './manager.ts'
+import { buildBundle, ServiceAccount } from './manager.ts'
 
 const isMissing = !needs('kube-apiserver', 'etcd', 'helm') || !hasEveryKind
 const LIFE_MS = 240_000
@@ -101,8 +101,7 @@ describe.skipIf(isMissing)('under the rendered roles, with the upstream CRDs of 
       )
       for (const name of ['seamark-fleet', 'seamark-wildcard'])
         denied.push(...member.denied(accountOf(MEMBER_NAMESPACE, name)))
-      // The one needs clusters with gateways, the other a browser.
-      expect(Object.keys(MANAGER_PARTS).filter((part) => !lived.has(part))).toEqual(['gateway.global', 'dashboard'])
+      expect(Object.keys(MANAGER_PARTS).filter((part) => !lived.has(part))).toEqual([])
       expect({ failed, denied, unused }).toEqual({ failed: [], denied: [], unused: [] })
     },
     LIFE_MS * 3,
@@ -110,13 +109,6 @@ describe.skipIf(isMissing)('under the rendered roles, with the upstream CRDs of 
 })
 
 const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1', namespaced: false } as const
-const ServiceAccount = kind({
-  group: '',
-  version: 'v1',
-  kind: 'ServiceAccount',
-  plural: 'serviceaccounts',
-  namespaced: true,
-})
 const ClusterRole = kind({ ...rbac, kind: 'ClusterRole', plural: 'clusterroles' })
 const ClusterRoleBinding = kind({ ...rbac, kind: 'ClusterRoleBinding', plural: 'clusterrolebindings' })
 

@@ -161,6 +161,44 @@ export const REFUSED: Readonly<Record<string, Refused>> = {
     values: { dashboard: { enabled: true } },
     says: ['dashboard.tlsSecret', 'kubectl port-forward'],
   },
+  'a port of a Gateway that Envoy uses': {
+    values: {
+      gateway: { service: { extraPorts: [{ port: 19_003 }, { port: 8_443 }, { port: 9_000 }, { port: 9_000 }] } },
+      config: { gateway: { enabled: true } },
+    },
+    says: [
+      'gateway.service.extraPorts: port 19003 is that of the preStop hook',
+      'port 8443 is that of config.gateway.httpsListen',
+      'port 9000 is that of another entry; remove it',
+    ],
+  },
+  'an owner that no DNS record can hold': {
+    values: { mode: 'enforce', config: { records: { owner: 'a,b' } } },
+    says: ['config.records.owner', 'choose another name'],
+  },
+  'an owner with a blank': {
+    values: { mode: 'enforce', config: { records: { owner: 'a b' } } },
+    says: ['config.records.owner', 'visible ASCII'],
+  },
+  'zones that are none, and one twice': {
+    values: { dns, config: { dns: { zones: ['bad zone!', '*.example.com', 'a.test', 'A.test.'] } } },
+    says: ['config.dns.zones: "bad zone!" is no DNS name', '"*.example.com" is no DNS name', '"a.test" is named twice'],
+  },
+  'a wildcard in the zone of wildcards': {
+    values: { config: { wildcard: { enabled: true, zone: '*.example.com' } } },
+    says: ['config.wildcard.zone', 'write ZONE'],
+  },
+  'addresses without a port, or with none': {
+    values: { config: { metrics: { address: 'here' }, probes: { address: ':99999' } } },
+    says: ['config.metrics.address: "here" is not HOST:PORT', 'config.probes.address: ":99999"'],
+  },
+  'a duration that is none': {
+    values: { config: { leaderElection: { leaseDuration: 'soon' } } },
+    says: ['/config/leaderElection/leaseDuration', 'pattern'],
+  },
+  'no configuration at all': { values: { config: null }, says: ["'config'"] },
+  'a section that is removed': { values: { gateway: null }, says: ["'gateway'"] },
+  'no time to drain': { values: { drainSeconds: 0 }, says: ['/drainSeconds', 'minimum'] },
   'another namespace': {
     values: { config: { namespace: 'other' } },
     says: ['config.namespace', 'leave config.namespace out'],

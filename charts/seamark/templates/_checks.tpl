@@ -19,7 +19,38 @@ installed while there is one.
 {{- if and (dig "namespace" "" $config) (ne (dig "namespace" "" $config) .Release.Namespace) -}}
 {{- $faults = append $faults (printf "config.namespace: is %s, and the release is installed in %s; leave config.namespace out" $config.namespace .Release.Namespace) -}}
 {{- end -}}
+{{- with dig "records" "owner" "" $config -}}
+{{- if not (regexMatch "^[!-~]{1,63}$" .) -}}
+{{- $faults = append $faults (printf "config.records.owner: %q is not 1 to 63 visible ASCII characters; choose another name, such as that of the cluster" .) -}}
+{{- else if regexMatch "[\",=|\\\\]" . -}}
+{{- $faults = append $faults (printf "config.records.owner: %q has one of the characters \", comma, =, | and \\; choose another name, such as that of the cluster" .) -}}
+{{- end -}}
+{{- end -}}
 {{- $zones := dig "dns" "zones" (list) $config -}}
+{{- $named := dict -}}
+{{- range $zones -}}
+{{- $zone := first (splitList "=" .) | trimSuffix "." | lower -}}
+{{- if not (regexMatch "^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?([.][a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$" $zone) -}}
+{{- $faults = append $faults (printf "config.dns.zones: %q is no DNS name; write it as example.com" .) -}}
+{{- else if hasKey $named $zone -}}
+{{- $faults = append $faults (printf "config.dns.zones: %q is named twice; remove one" $zone) -}}
+{{- end -}}
+{{- $_ := set $named $zone true -}}
+{{- end -}}
+{{- with dig "wildcard" "zone" "" $config -}}
+{{- if not (regexMatch "^[A-Za-z0-9_.-]+$" .) -}}
+{{- $faults = append $faults (printf "config.wildcard.zone: %q is no DNS name; names are *.CLUSTER.ZONE, write ZONE such as clusters.example.com" .) -}}
+{{- end -}}
+{{- end -}}
+{{- $addresses := dict "metrics.address" (dig "metrics" "address" "" $config) "probes.address" (dig "probes" "address" "" $config) "dashboard.address" (dig "dashboard" "address" "" $config) "gateway.httpListen" (dig "gateway" "httpListen" "" $config) "gateway.httpsListen" (dig "gateway" "httpsListen" "" $config) "gateway.xdsListen" (dig "gateway" "xdsListen" "" $config) -}}
+{{- range $index, $address := dig "dns" "listen" (list) $config }}{{ $_ := set $addresses (printf "dns.listen[%d]" $index) $address }}{{ end -}}
+{{- $isBound := true -}}
+{{- range $path, $address := $addresses -}}
+{{- if and $address (ne $address "0") (or (not (regexMatch "^(\\[[0-9A-Fa-f:.]+\\]|[^]:[]*):[0-9]{1,5}$" $address)) (gt (include "seamark.port" $address | int) 65535)) -}}
+{{- $isBound = false -}}
+{{- $faults = append $faults (printf "config.%s: %q is not HOST:PORT or :PORT with a port to 65535" $path $address) -}}
+{{- end -}}
+{{- end -}}
 {{- $listen := dig "dns" "listen" (list) $config -}}
 {{- if and .Values.dns.enabled (empty $zones) -}}
 {{- $faults = append $faults "config.dns.zones: dns.enabled needs at least one zone to serve; add config.dns.zones, such as [example.com]" -}}
@@ -85,7 +116,7 @@ installed while there is one.
 {{- $faults = append $faults "config.installCRDs: the chart installs the CRDs; leave it out, or set crds.enabled: false" -}}
 {{- end -}}
 {{- $ports := dict -}}
-{{- range include "seamark.ports" . | fromYamlArray -}}
+{{- range ternary (include "seamark.ports" . | fromYamlArray) list $isBound -}}
 {{- $key := printf "%v/%s" .port (.protocol | default "TCP") -}}
 {{- if hasKey $ports $key -}}
 {{- $faults = append $faults (printf "config: %s and %s have the same port %s; change one of the addresses" (get $ports $key) .name $key) -}}
@@ -94,6 +125,19 @@ installed while there is one.
 {{- $faults = append $faults (printf "config: %s has port %v, which a container without capabilities cannot open; use a port from 1024, the Service has the usual one" .name .port) -}}
 {{- end -}}
 {{- $_ := set $ports $key .name -}}
+{{- end -}}
+{{- $used := dict -}}
+{{- if and (dig "gateway" "enabled" false $config) (eq .Values.gateway.dataPlane "envoy") -}}
+{{- $_ := set $used (include "seamark.port" (dig "gateway" "httpListen" ":8080" $config)) "config.gateway.httpListen" -}}
+{{- $_ := set $used (include "seamark.port" (dig "gateway" "httpsListen" ":8443" $config)) "config.gateway.httpsListen" -}}
+{{- $_ := set $used "19003" "the preStop hook of Envoy" -}}
+{{- end -}}
+{{- range .Values.gateway.service.extraPorts -}}
+{{- $key := toString (int .port) -}}
+{{- if hasKey $used $key -}}
+{{- $faults = append $faults (printf "gateway.service.extraPorts: port %s is that of %s; remove it" $key (get $used $key)) -}}
+{{- end -}}
+{{- $_ := set $used $key "another entry" -}}
 {{- end -}}
 {{- $faults = concat $faults (include "seamark.storedVersions" . | fromYamlArray) -}}
 {{- if $faults -}}

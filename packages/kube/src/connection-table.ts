@@ -205,10 +205,14 @@ export class ConnectionTable {
     if (connection !== undefined) connection.endGracefully = end
   }
 
+  /** Tells the clients that can be told without an answer; the end of their requests closes the connections. */
+  announceEnd(): void {
+    for (const connection of this.#byKey.values()) connection.endGracefully?.()
+  }
+
   /** Closes what has no request; what has one ends with it. */
   closeIdle(): void {
     for (const connection of [...this.#idle.silent, ...this.#idle.kept]) this.#close(connection)
-    for (const connection of this.#byKey.values()) connection.endGracefully?.()
   }
 
   close(): void {

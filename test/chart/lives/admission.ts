@@ -29,17 +29,19 @@ export function admission(): Life {
     }),
     flags: (replica) => ['--admission-address', `127.0.0.1:${ports[replica] ?? 0}`],
     async prepare({ client }) {
-      ports = [await freePort(), await freePort()]
+      ports = [await freePort(), await freePort(), await freePort()]
       await client.delete(CustomResourceDefinition, PROVIDERS)
     },
     async start(world) {
       await exists(world, CustomResourceDefinition, PROVIDERS)
       bundle = await isInjected(world, undefined)
     },
-    async change(world) {
+    async change(world, start) {
       // What cannot be used is made again, and every caller gets to know the new authority.
       const data = { 'ca.crt': '', 'ca.key': '', 'tls.crt': '', 'tls.key': '' }
       await world.client.patch(Secret, `${world.home}/${SECRET}`, 'merge', { data })
+      // One that starts does not wait until the time has come to look at it.
+      await start()
       bundle = await isInjected(world, bundle)
     },
     takeOver: async () => undefined,

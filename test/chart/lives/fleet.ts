@@ -91,7 +91,11 @@ export function fleet(member: MemberCluster): Life {
       })
       await put(world, GlobalIngressPolicy, {
         metadata: { namespace: home, name: 'default' },
-        spec: { placement: { minClusters: 1 }, migration: { drainSeconds: 1, minHoldSeconds: 1 } },
+        spec: {
+          placement: { minClusters: 1 },
+          migration: { drainSeconds: 1, minHoldSeconds: 1 },
+          traffic: { ttlSeconds: 1 },
+        },
       })
       await put(world, GlobalIngressPolicy, {
         metadata: { namespace: space, name: 'shop' },
@@ -99,6 +103,7 @@ export function fleet(member: MemberCluster): Life {
           targetRefs: [{ group: 'networking.k8s.io', kind: 'Ingress', name: 'shop' }],
           placement: { minClusters: 1 },
           migration: { drainSeconds: 1, minHoldSeconds: 1 },
+          traffic: { ttlSeconds: 1 },
         },
       })
     },
@@ -146,7 +151,7 @@ export function fleet(member: MemberCluster): Life {
       for (const token of [DNSLoadBalancer, GlobalIngress, LeafIngress] as readonly Kind[]) await some(world, token)
     },
     async change(world) {
-      const { client, space, home } = world
+      const { client, space } = world
       await root(world, 'shop', 'changed.fleet.test')
       await exists(member, Ingress, `${space}/shop`, ({ spec }) => spec?.rules?.[0]?.host === 'changed.fleet.test')
       // Roots that are none any more, and policies that are gone.
@@ -155,7 +160,6 @@ export function fleet(member: MemberCluster): Life {
       await route(world, 'api', 'local')
       await isGone(member, HTTPRoute, `${space}/api`)
       await client.delete(GlobalIngressPolicy, `${space}/shop`)
-      await client.delete(GlobalIngressPolicy, `${home}/default`)
       // What is left of a root whose finalizer was removed by force.
       const [summary] = (await client.list(GlobalIngress, { namespace: space })).items
       for (const [{ kind: name }, apiVersion] of ROOTS) {
@@ -178,6 +182,7 @@ export function fleet(member: MemberCluster): Life {
         await isGone(world, Ingress, `${world.space}/${name}`)
       }
       await isGone(member, Secret, `${world.space}/${TLS}`)
+      await world.client.delete(GlobalIngressPolicy, `${world.home}/default`)
       await world.client.delete(Cluster, 'eu1')
       await isGone(world, Cluster, 'eu1')
     },

@@ -34,7 +34,8 @@ export interface Life {
   readonly prepare?: (world: LifeWorld) => Promise<unknown>
   /** Each waits until the manager has done what follows. */
   readonly start: (world: LifeWorld, replicas: readonly ManagerProcess[]) => Promise<unknown>
-  readonly change: (world: LifeWorld) => Promise<unknown>
+  /** `start`: a further replica. */
+  readonly change: (world: LifeWorld, start: () => Promise<unknown>) => Promise<unknown>
   /** With another replica than before. */
   readonly takeOver: (world: LifeWorld, replicas: readonly ManagerProcess[]) => Promise<unknown>
   readonly remove: (world: LifeWorld) => Promise<unknown>

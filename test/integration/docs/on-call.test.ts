@@ -9,7 +9,7 @@ import { readPage } from './page.ts'
 import { type Reader, runSections } from './run-page.ts'
 
 /** Sections that have no block of commands: they say what to look at in installations of many forms. */
-const TOLD = ['Targets unhealthy', 'DNS server', 'Gateway', 'Manager fails']
+const TOLD = ['Targets unhealthy', 'Gateway']
 const sections = readPage(readFileSync(join(import.meta.dirname, '../../../docs/on-call.md'), 'utf8')).filter(
   ({ heading }) => heading !== '',
 )

@@ -47,6 +47,23 @@ describe('the built-in proxy', () => {
     await closing
   })
 
+  it('announces that it is closed, and answers what a client still sends on a connection that it keeps', async () => {
+    const one = await backend()
+    const { proxy, port } = await start(irOf([route(forwardTo(['one']))]), { one: [one] })
+    const { socket, text } = openSocket(port)
+    const answers = () =>
+      [...text().matchAll(/^HTTP.1.1 (\d+).*?^connection: ([a-z-]+)/gims)].map((each) => each.slice(1))
+    socket.write('GET / HTTP/1.1\r\nhost: x.test\r\n\r\n')
+    await expect.poll(answers).toEqual([['200', 'keep-alive']])
+    const closing = proxy.close(60_000)
+    socket.write('GET / HTTP/1.1\r\nhost: x.test\r\n\r\n')
+    await expect.poll(answers).toEqual([
+      ['200', 'keep-alive'],
+      ['200', 'close'],
+    ])
+    await closing
+  })
+
   it('does not open its port before it has a configuration', async () => {
     const proxy = createProxy({ http: { host: '127.0.0.1', port: 0 }, endpoints: () => [] })
     await expect(proxy.listen()).rejects.toThrow(/no configuration/)

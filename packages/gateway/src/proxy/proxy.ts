@@ -3,8 +3,10 @@
  *
  * Flow: `apply` swaps the route table; requests that arrive afterwards use it, requests in flight end as they began.
  * Guarantees: ports open only after the first `apply`; no configuration closes an established connection, also not one that
- * removes a listener; `close` lets requests in flight finish within the grace period.
+ * removes a listener; `close` announces the end on every connection before it closes idle ones, and lets requests in flight finish
+ * within the grace period.
  */
+import { ServerResponse } from 'node:http'
 import type { Server, Socket } from 'node:net'
 import {
   addressGuard,
@@ -64,6 +66,9 @@ export interface ProxyOptions extends ListenAddresses {
   readonly onRegexExceeded?: (route: Route) => void
 }
 
+/** Of a stop, for clients to send their next request, which is answered with the end of the connection. */
+const ANNOUNCE_MS = 1_000
+
 export interface Proxy {
   apply(ir: Ir): void
   /** Opens the ports; call after the first `apply`. Those of Gateways besides the main ones follow the configuration. */
@@ -115,6 +120,8 @@ export function createProxy(options: ProxyOptions): Proxy {
 
   const handle: typeof handleRequest = (own, protocol, request, response) => {
     response.once('finish', countAnswer)
+    // So that the client sends its next request elsewhere, and none into a connection that is being closed.
+    if (isEnding && response instanceof ServerResponse) response.shouldKeepAlive = false
     handleRequest(own, protocol, request, response)
   }
 
@@ -157,6 +164,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     onFaults: (faults) => options.onPortFaults?.(faults),
   })
   let isOpen = false
+  let isEnding = false
   let otherListeners: ReadonlySet<ListenerId> = new Set()
 
   return {
@@ -186,9 +194,15 @@ export function createProxy(options: ProxyOptions): Proxy {
     async close(graceMs = 2_000) {
       health.close()
       isOpen = false
+      isEnding = true
       const closed = fronts.close()
+      const within = async (ms: number) =>
+        Promise.race([closed, new Promise<void>((resolve) => clock.after(ms, resolve))])
+      connections.announceEnd()
+      const announceMs = Math.min(ANNOUNCE_MS, graceMs)
+      await within(announceMs)
       connections.closeIdle()
-      await Promise.race([closed, new Promise<void>((resolve) => clock.after(graceMs, resolve))])
+      await within(graceMs - announceMs)
       for (const socket of sockets) socket.destroy()
       connections.close()
       upstreams.close()

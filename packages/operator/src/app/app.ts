@@ -85,6 +85,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
           clock,
         })
   answering = dns
+  for (const [name, check] of Object.entries(options.readiness ?? {})) mgr.check('readyz', name, check)
   const heldListeners = new Set<() => void>()
   let page: OpenPage | undefined
   try {

@@ -92,6 +92,8 @@ export interface AppOptions {
   /** Those that another manager of the process reports to as well. @default its own */
   readonly sharedMetrics?: Manager['metrics']
   readonly probes?: string
+  /** Of parts of the process that are not the manager's, for /readyz by their names. @default none */
+  readonly readiness?: Readonly<Record<string, () => string | undefined>>
   readonly log?: Logger
   readonly clock?: Clock
   /** reportingController of the Events. @default one for each capability, such as `seamark-fleet` */

@@ -63,6 +63,17 @@ describe('what runs beside', () => {
     expect(judge(of, config)).toEqual([{ topic: 'beside', state, message: expect.stringContaining(says) as string }])
   })
 
+  it('is judged by its environment, too, and a flag wins', () => {
+    const [container] = externalDns('--policy=upsert-only').spec.template.spec.containers
+    const env = [
+      { name: 'EXTERNAL_DNS_TXT_OWNER_ID', value: 'here' },
+      { name: 'EXTERNAL_DNS_POLICY', value: 'sync' },
+      { name: 'EXTERNAL_DNS_SOURCE', value: 'crd\ningress' },
+    ]
+    const of = { ...externalDns(), spec: { template: { spec: { containers: [{ ...container, env }] } } } }
+    expect(judge(of, RECORDS)[0]?.message).toContain('owner here, policy upsert-only, zones all, sources crd, ingress')
+  })
+
   it('is nothing where another program runs, or no replica of it', () => {
     expect(judge(deployment('web', 'nginx'), OBSERVED)).toEqual([])
     const stopped = { ...externalDns('--source=crd'), spec: { ...externalDns('--source=crd').spec, replicas: 0 } }

@@ -4,10 +4,17 @@ import { kind, type Obj } from '@seamark/kube/object'
 import type { ManagerConfiguration } from '@seamark/operator'
 import type { Finding } from './finding.ts'
 
+interface Container {
+  image?: string
+  command?: string[]
+  args?: string[]
+  env?: { name: string; value?: string }[]
+}
+
 interface Deployment extends Obj {
   spec?: {
     replicas?: number
-    template?: { spec?: { containers?: { image?: string; command?: string[]; args?: string[] }[] } }
+    template?: { spec?: { containers?: Container[] } }
   }
 }
 const Deployment = kind<Deployment>({
@@ -44,12 +51,16 @@ export async function checkBeside(
 export function judge(deployment: Deployment, config: ManagerConfiguration): Finding[] {
   if (deployment.spec?.replicas === 0) return []
   const where = `${deployment.metadata.namespace}/${deployment.metadata.name}`
-  return (deployment.spec?.template?.spec?.containers ?? []).flatMap(({ image = '', command = [], args = [] }) => {
-    const program = (Object.keys(PROGRAMS) as (keyof typeof PROGRAMS)[]).find(
-      (name) => image.includes(name) || [...command, ...args].some((word) => word.endsWith(`/${name}`)),
-    )
-    return program === undefined ? [] : [PROGRAMS[program](where, flagsOf([...command, ...args]), config)]
-  })
+  return (deployment.spec?.template?.spec?.containers ?? []).flatMap(
+    ({ image = '', command = [], args = [], env = [] }) => {
+      const program = (Object.keys(PROGRAMS) as (keyof typeof PROGRAMS)[]).find(
+        (name) => image.includes(name) || [...command, ...args].some((word) => word.endsWith(`/${name}`)),
+      )
+      return program === undefined
+        ? []
+        : [PROGRAMS[program](where, new Map([...flagsOfEnv(env), ...flagsOf([...command, ...args])]), config)]
+    },
+  )
 }
 
 type FlagsByName = ReadonlyMap<string, readonly string[]>
@@ -65,6 +76,19 @@ function flagsOf(words: readonly string[]): FlagsByName {
     flags.set(match['name'], [...(flags.get(match['name']) ?? []), value])
   })
   return flags
+}
+
+/** Both programs read flags from the environment, too: `EXTERNAL_DNS_TXT_OWNER_ID`, `CP_SERVICE_NAME`; several values in lines. */
+function flagsOfEnv(env: NonNullable<Container['env']>): FlagsByName {
+  return new Map(
+    env.flatMap(({ name, value = '' }) => {
+      const flag = /^(?:EXTERNAL_DNS|CP)_(?<flag>[A-Z0-9_]+)$/.exec(name)?.groups?.['flag']
+      const values = value.split('\n').filter((line) => line !== '')
+      return flag === undefined || values.length === 0
+        ? []
+        : [[flag.toLowerCase().replaceAll('_', '-'), values] as const]
+    }),
+  )
 }
 
 function externalDns(where: string, flags: FlagsByName, { records, dns, publish }: ManagerConfiguration): Finding {

@@ -1,6 +1,6 @@
 /** `seamark run`: the unified manager, with the capabilities its configuration turns on. */
 import { GATEWAY_FIELD_MANAGER } from '@seamark/gateway'
-import { type Cluster, type Logger, type Manager, type MassLimits, systemClock } from '@seamark/kube'
+import { type Cluster, type Logger, type MassLimits, systemClock } from '@seamark/kube'
 import { createMetrics } from '@seamark/kube/metrics'
 import {
   type AppOptions,
@@ -84,12 +84,12 @@ export function build(io: Io): Command {
           )
     const ended = new AbortController()
     const signal = AbortSignal.any([io.signal, ended.signal])
-    const start = async (running: AbortSignal, sharedMetrics?: Manager['metrics']) => {
+    const start = async (running: AbortSignal, more: Pick<AppOptions, 'sharedMetrics' | 'readiness'> = {}) => {
       const cluster = await openCluster(io, flags, { fieldManager: FIELD_MANAGER, log, removalLimits })
       try {
         connected = cluster
         const options = appOptions(io, { cluster, config, namespace, log })
-        await runApp({ ...options, ...(sharedMetrics !== undefined && { sharedMetrics }), changes }, running)
+        await runApp({ ...options, ...more, changes }, running)
       } finally {
         await cluster.close()
       }
@@ -99,9 +99,12 @@ export function build(io: Io): Command {
         const gateway = await openCluster(io, flags, { fieldManager: GATEWAY_FIELD_MANAGER, log, removalLimits })
         try {
           const sharedMetrics = createMetrics()
+          // A Pod that takes no connections yet must not replace one that does.
+          let isOpen = false
+          const readiness = { gateway: () => (isOpen ? undefined : 'its ports are not open yet') }
           // The first part that fails ends the other one.
           const parts = [
-            start(signal, sharedMetrics),
+            start(signal, { sharedMetrics, readiness }),
             runGateway(
               {
                 config: config.gateway,
@@ -126,7 +129,10 @@ export function build(io: Io): Command {
                 log,
                 env: io.env,
                 stdout: io.stdout,
-                onReady: (addresses) => io.stdout.write(`gateway ${addresses}\n`),
+                onReady(addresses) {
+                  isOpen = true
+                  io.stdout.write(`gateway ${addresses}\n`)
+                },
               },
               signal,
             ),
