@@ -1,8 +1,8 @@
 /**
  * The page as a part of the manager: it listens before anything is read, on every replica, and shows what this process reads.
  *
- * Flow: listen (503 until the caches have synced) → watch → a pass over what changed, at most 5 times a second while somebody
- * looks and once a second else → differences to the readers.
+ * Flow: listen (503 until the caches have synced) → watch → a pass over what changed, at once while somebody looks and once a
+ * second else → differences to the readers, at most 5 a second.
  * Guarantees: it writes nothing. An address that is taken does not end the manager: it is tried again.
  */
 import { readFile } from 'node:fs/promises'
@@ -32,6 +32,7 @@ import { dataAge } from './data-age.ts'
 import { pageHandler } from './handler.ts'
 import { followHeld } from './held-source.ts'
 import { Model } from './model.ts'
+import { Pace } from './pace.ts'
 import { Pages, type PagesDeps } from './pages.ts'
 import { mayThisProcess, Sessions } from './rights.ts'
 
@@ -52,9 +53,11 @@ export interface DashboardOptions {
   readonly assets?: Assets
 }
 
-const TICK_MS = 50
-/** At most 5 differences a second. */
-const PASS_MS = 200
+const TICK_MS = 25
+/** From one pass to the next: what changes together is one difference. */
+const PASS_MS = 75
+/** A verdict is at once on the page, and so is the answer that follows it; never more than 5 differences in a second. */
+const DIFFERENCES = { burst: 2, periodMs: 260 } as const
 /** While nobody looks: only the history is kept. */
 const UNSEEN_PASS_MS = 1_000
 /** Of judging hosts at a stretch. */
@@ -207,18 +210,20 @@ async function show(
     await prepared(overview, signal)
     model.update()
     shown.current = { model, pages }
+    const pace = new Pace(DIFFERENCES.burst, DIFFERENCES.periodMs)
     let passedAt = performance.now()
     await poll(
       async () => {
-        const sinceMs = performance.now() - passedAt
+        const now = performance.now()
         const isSeen = model.readers > 0
-        if (sinceMs < (isSeen ? PASS_MS : UNSEEN_PASS_MS)) return undefined
+        if (now - passedAt < (isSeen ? PASS_MS : UNSEEN_PASS_MS) || !pace.isOpen(now)) return undefined
         // What changes by time alone, and in zones, tells nobody.
-        if (!isDirty && sinceMs < UNSEEN_PASS_MS && !overview.isDue()) return undefined
-        isDirty = false
-        passedAt = performance.now()
+        if (!isDirty && now - passedAt < UNSEEN_PASS_MS && !overview.isDue()) return undefined
+        passedAt = now
         await prepared(overview, signal)
-        model.update()
+        if (model.update()) pace.note(performance.now())
+        // Also what the pass itself touched.
+        isDirty = false
         return undefined
       },
       { clock: systemClock, intervalMs: TICK_MS, signal },

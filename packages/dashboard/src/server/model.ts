@@ -38,8 +38,8 @@ export class Model {
     return [...this.#channels.values()].reduce((sum, { channel }) => sum + channel.readers, 0)
   }
 
-  /** Publishes what changed. */
-  update(): void {
+  /** Publishes what changed. False: nothing did. */
+  update(): boolean {
     const difference = this.#overview.update()
     if (difference !== undefined)
       for (const { channel, visible, shown } of this.#channels.values())
@@ -48,6 +48,7 @@ export class Model {
     if (isCurrent !== this.#wasCurrent) for (const { channel } of this.#channels.values()) channel.wake()
     this.#wasCurrent = isCurrent
     this.#closeEmpty()
+    return difference !== undefined
   }
 
   /** What has to be known of a reader's rights. */
