@@ -46,13 +46,24 @@ export class ClusterBook {
 
   /** Returns the clusters whose totals may differ. `host` undefined: it is gone. */
   set(name: string, host: { readonly cached: CachedHost; readonly view: HostView } | undefined): Set<string> {
+    const isAnswered = host?.view.answers.some(({ share }) => share > 0) === true
+    return this.#put(name, host === undefined ? undefined : partsOf(host), isAnswered)
+  }
+
+  /** The same of some hosts only. */
+  narrowed(isSeen: (name: string) => boolean): ClusterBook {
+    const book = new ClusterBook()
+    for (const [name, parts] of this.#parts) if (isSeen(name)) book.#put(name, parts, this.#answered.has(name))
+    return book
+  }
+
+  #put(name: string, after: ReadonlyMap<string, Part> | undefined, isAnswered: boolean): Set<string> {
     const before = this.#parts.get(name)
-    const after = host === undefined ? undefined : partsOf(host)
     for (const [cluster, part] of before ?? []) this.#add(cluster, part, -1)
     for (const [cluster, part] of after ?? []) this.#add(cluster, part, 1)
     if (after === undefined) this.#parts.delete(name)
     else this.#parts.set(name, after)
-    if (host?.view.answers.some(({ share }) => share > 0) === true) this.#answered.add(name)
+    if (isAnswered) this.#answered.add(name)
     else this.#answered.delete(name)
     return new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])])
   }

@@ -43,14 +43,24 @@ export function clusterView(facts: ClusterFacts): ClusterView {
     ...(reason !== undefined && { reason }),
     ...(since !== undefined && { since }),
     answersStill,
-    share: rounded(answeredHosts === 0 ? 0 : totals.shares / answeredHosts),
-    hosts: totals.hosts,
-    answeredHosts: totals.answeredHosts,
+    ...numbersOf(totals, answeredHosts),
     leaves: leaves.length,
     ...(spec.weight !== undefined && { weight: spec.weight }),
     ...(location !== undefined && { location }),
     ...(status?.version !== undefined && { version: status.version }),
     ...(spec.drain?.deadline !== undefined && { until: spec.drain.deadline }),
+  }
+}
+
+/** What is counted over hosts. */
+export function numbersOf(
+  totals: ClusterTotals,
+  answeredHosts: number,
+): Pick<ClusterView, 'share' | 'hosts' | 'answeredHosts' | 'addresses'> {
+  return {
+    share: rounded(answeredHosts === 0 ? 0 : totals.shares / answeredHosts),
+    hosts: totals.hosts,
+    answeredHosts: totals.answeredHosts,
     addresses: [...totals.addresses.keys()].sort(),
   }
 }

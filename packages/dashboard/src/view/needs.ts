@@ -103,7 +103,7 @@ export function needsOfHeld(held: readonly HeldItem[]): NeedView[] {
         what: 'held' as const,
         severity: 'degraded' as const,
         reason: change.code,
-        object: isObject ? objectOf(change) : { kind: 'Zone', name: scope },
+        object: isObject ? objectOfAll(items) : { kind: 'Zone', name: scope },
         text: `${what}: ${change.why || REASONS[change.code]}`,
         since: new Date(since).toISOString(),
         command: isApproved ? `seamark approve ${shellWord(id)}` : 'seamark plan',
@@ -111,6 +111,14 @@ export function needsOfHeld(held: readonly HeldItem[]): NeedView[] {
       },
     ]
   })
+}
+
+/** Of several namespaces it is the capability: who may read one of them does not learn of the others. */
+function objectOfAll(items: readonly HeldItem[]): ObjectRef {
+  const [first, ...others] = items.map(({ scope, change }) => ({ scope, object: objectOf(change) }))
+  if (first === undefined || others.every(({ object }) => object.namespace === first.object.namespace))
+    return first?.object ?? { kind: 'Capability', name: '' }
+  return { kind: 'Capability', name: first.scope }
 }
 
 export function needsOfManager({ pausedBy, namespace }: Pick<ManagerView, 'pausedBy' | 'namespace'>): NeedView[] {

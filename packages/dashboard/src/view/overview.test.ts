@@ -180,6 +180,34 @@ describe('a fleet', () => {
     expect(hosts).toMatchObject([{ name: 'shop.demo.test', by: 'fleet', answersFrom: 'asked', namespace: 'shop' }])
   })
 
+  it('the numbers of a cluster follow the hosts that are counted', () => {
+    const cluster = memoryCluster()
+    putFleet(cluster, 2)
+    put(cluster, 1, '10.0.0.1')
+    const { overview } = openOverview(cluster)
+    const numbers = (namespace: string) =>
+      overview
+        .clustersOf(
+          (host) => host.namespace === namespace,
+          (leaf) => leaf.namespace === namespace,
+        )
+        .map(({ hosts, answeredHosts, leaves, share }) => [hosts, answeredHosts, leaves, share])
+    expect(numbers('shop')).toEqual([
+      [1, 1, 1, 0.5],
+      [1, 1, 1, 0.5],
+    ])
+    expect(numbers('team-1')).toEqual([
+      [0, 0, 0, 0],
+      [1, 1, 0, 1],
+    ])
+    expect(
+      overview.clustersOf(
+        () => true,
+        () => true,
+      ),
+    ).toEqual(overview.state().clusters)
+  })
+
   it('an address of a cluster is shown as such also where another host answers it', () => {
     const cluster = memoryCluster()
     putFleet(cluster, 2)

@@ -18,7 +18,7 @@ import {
 import { byHarm, byName, type Difference, type Keyed } from '../api/stream.ts'
 import { nextChangeMs } from './bands.ts'
 import { ClusterBook } from './cluster-book.ts'
-import { clusterView } from './cluster-view.ts'
+import { clusterView, numbersOf } from './cluster-view.ts'
 import type { EventLog } from './event-log.ts'
 import { judgeHost, type JudgedHost } from './host-view.ts'
 import { type HeldItem, needOfCluster, needOfHost, needOfZone, needsOfHeld, needsOfManager } from './needs.ts'
@@ -218,6 +218,28 @@ export class Overview {
     return this.#hosts.items.get(name)
   }
 
+  /** All of them, also those that `state` cuts. */
+  needs(): NeedView[] {
+    return [...this.#allNeeds.values()].sort(byHarm)
+  }
+
+  /** The clusters with the numbers of some hosts only; `leaf`: whether a leaf is one of theirs. */
+  clustersOf(
+    isSeen: (host: HostView) => boolean,
+    leaf: (leaf: { readonly namespace: string }) => boolean,
+  ): ClusterView[] {
+    const book = this.#book.narrowed((name) => {
+      const host = this.findHost(name)
+      return host !== undefined && isSeen(host)
+    })
+    return sorted(this.#clusters).map((cluster) => {
+      const leaves = this.#deps.hosts
+        .leavesOf(cluster.name)
+        .filter(({ metadata }) => leaf({ namespace: metadata.namespace ?? '' })).length
+      return { ...cluster, ...numbersOf(book.of(cluster.name), book.answeredHosts), leaves }
+    })
+  }
+
   #updateHost(name: string): void {
     const { hosts: change, clusters, changed } = this.#pending
     this.#timed.delete(name)
@@ -316,7 +338,7 @@ export class Overview {
     for (const id of this.#allNeeds.keys())
       if ((id.startsWith('held/') || id.startsWith('manager/')) && !ids.has(id)) this.#allNeeds.delete(id)
     for (const need of whole) this.#allNeeds.set(need.id, need)
-    const first = [...this.#allNeeds.values()].sort(byHarm).slice(0, MAX_NEEDS)
+    const first = this.needs().slice(0, MAX_NEEDS)
     const change = newChange<NeedView>()
     for (const need of first) set(this.#needs, change, need.id, need)
     const present = new Set(first.map(({ id }) => id))
