@@ -57,7 +57,7 @@ const TICK_MS = 25
 /** From one pass to the next: what changes together is one difference. */
 const PASS_MS = 75
 /** A verdict is at once on the page, and so is the answer that follows it; never more than 5 differences in a second. */
-const DIFFERENCES = { burst: 2, periodMs: 260 } as const
+const DIFFERENCES = { burst: 2, periodMs: 300 } as const
 /** While nobody looks: only the history is kept. */
 const UNSEEN_PASS_MS = 1_000
 /** Of judging hosts at a stretch. */

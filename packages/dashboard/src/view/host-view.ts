@@ -147,12 +147,14 @@ function sinceOf({ host, held }: HostFacts, state: HostView['state']): string | 
       return condition?.status === 'False' ? [condition.lastTransitionTime ?? ''] : []
     }),
   )
-  const { selection, endpoints = [] } = host.facts.balance ?? {}
+  const { certificate, balance } = host.facts
+  const { selection, endpoints = [] } = balance ?? {}
+  const ofCertificate = certificate?.validity?.since ?? certificate?.since
   const ofBalance = [
     ...(selection !== undefined && !selection.isReady ? [selection.since] : []),
     ...endpoints.flatMap(({ health, since }) => (health === 'unhealthy' && since !== undefined ? [since] : [])),
   ]
-  return [...ofHeld, ...ofRoots, ...ofBalance]
+  return [...ofHeld, ...ofRoots, ...ofBalance, ...(ofCertificate === undefined ? [] : [ofCertificate])]
     .filter((time) => time !== '')
     .sort()
     .at(-1)

@@ -13,7 +13,7 @@ export interface HeldItem {
 const KINDS_OF_NEED: Readonly<Partial<Record<Reason, NeedView['what']>>> = {
   ApplyRejected: 'refused',
   ClaimHeldByOther: 'refused',
-  CertificateNotReady: 'expiring',
+  CertificateExpiring: 'expiring',
   ForeignOwner: 'refused',
   HealthCheckRefused: 'refused',
   HostConflict: 'refused',
@@ -31,16 +31,17 @@ const KINDS_OF_NEED: Readonly<Partial<Record<Reason, NeedView['what']>>> = {
 }
 
 /** Undefined: it is as it should be, or the held set that it is in says it. */
-export function needOfHost(host: HostView): NeedView | undefined {
-  const { name, state, reason = '', owner, text, since } = host
+export function needOfHost(host: HostView, certificate?: { readonly name: string }): NeedView | undefined {
+  const { name, state, at, reason = '', owner, text, since } = host
   if (state === 'as it should be' || (host.held !== undefined && host.reason === host.held.reason)) return undefined
   const [headline = ''] = text.split('\n')
+  const isOfCertificate = at === 'certificate' && certificate !== undefined
   return {
     id: `host/${name}`,
     what: KINDS_OF_NEED[reason as Reason] ?? 'failing',
     severity: state,
     reason,
-    object: refOf(owner) ?? { kind: 'Host', name },
+    object: (isOfCertificate && refOf(`Certificate ${certificate.name}`)) || (refOf(owner) ?? { kind: 'Host', name }),
     text: headline,
     ...(since !== undefined && { since }),
     command: explainCommand(name),

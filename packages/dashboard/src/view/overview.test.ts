@@ -1,12 +1,18 @@
+import { Service } from '@seamark/kube'
+import { HTTPProxy } from '@seamark/kube/contour'
 import { memoryCluster, type MemoryCluster } from '@seamark/kube/testing'
 import {
   CachedHosts,
   Cluster,
   DNSEndpoint,
+  Certificate,
   DNSLoadBalancer,
   DNSLoadBalancerEndpoint,
+  FIELD_MANAGER,
   GlobalIngress,
   LeafIngress,
+  type PublishOptions,
+  unified,
 } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
 import type { ManagerView, State } from '../api/state.ts'
@@ -25,12 +31,18 @@ const MANAGER: ManagerView = {
 }
 const START_MS = Date.UTC(2026, 2, 1)
 
-function openOverview(cluster: MemoryCluster, manager: () => ManagerView = () => MANAGER) {
+function openOverview(
+  cluster: MemoryCluster,
+  {
+    manager = () => MANAGER,
+    publish,
+  }: { readonly manager?: () => ManagerView; readonly publish?: PublishOptions } = {},
+) {
   const hosts = new CachedHosts({
     informers: cluster.informers,
     hasFleet: true,
     hasBalance: true,
-    publish: undefined,
+    publish,
     endpointScope: {},
   })
   const time = { nowMs: START_MS }
@@ -297,5 +309,108 @@ describe('a fleet', () => {
     })
     overview.setHeld([], [])
     expect(step(after).needsYou).toEqual([])
+  })
+})
+
+describe('a certificate', () => {
+  const HOST = 'tls.demo.test'
+  const publish = {
+    ...unified,
+    sources: ['HTTPProxy'] as const,
+    services: [{ service: 'projectcontour/envoy' }],
+    defaultIssuerName: 'ca',
+  }
+  const ready = (status: 'True' | 'False', message = '') => [
+    { type: 'Ready', status, message, lastTransitionTime: '2026-02-28T12:00:00Z' },
+  ]
+  const issued = { notAfter: '2026-03-03T00:00:00Z', renewalTime: '2026-02-28T00:00:00Z' }
+
+  function open(status: Certificate['status']) {
+    const cluster = memoryCluster()
+    cluster.put(HTTPProxy, {
+      metadata: {
+        namespace: 'shop',
+        name: 'web',
+        uid: 'u-web',
+        creationTimestamp: '2026-01-01T00:00:00Z',
+        annotations: { 'kubernetes.io/tls-acme': 'true' },
+      },
+      spec: { virtualhost: { fqdn: HOST, tls: { secretName: 'web-tls' } } },
+    })
+    cluster.put(Service, {
+      metadata: { namespace: 'projectcontour', name: 'envoy' },
+      spec: { type: 'LoadBalancer' },
+      status: { loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } },
+    })
+    cluster.put(DNSEndpoint, {
+      metadata: {
+        namespace: 'shop',
+        name: 'web',
+        annotations: { 'seamark.io/owned-by': 'HTTPProxy/shop/web' },
+        managedFields: [
+          { manager: FIELD_MANAGER, operation: 'Apply', fieldsType: 'FieldsV1', fieldsV1: { 'f:spec': {} } },
+        ],
+      },
+      spec: { endpoints: [{ dnsName: HOST, recordType: 'A', targets: ['192.0.2.1'], recordTTL: 60 }] },
+    })
+    const put = (now: NonNullable<Certificate['status']>) =>
+      cluster.put(Certificate, {
+        metadata: { namespace: 'shop', name: 'web' },
+        spec: { dnsNames: [HOST], secretName: 'web-tls', issuerRef: { kind: 'ClusterIssuer', name: 'ca' }, usages: [] },
+        status: now,
+      })
+    put(status ?? {})
+    return { ...openOverview(cluster, { publish }), put }
+  }
+
+  it('that could not be issued, or renewed in time, needs somebody', () => {
+    const needs = (status: Certificate['status']) => open(status).overview.state().needsYou
+    const object = { kind: 'Certificate', namespace: 'shop', name: 'web' }
+    const command = `seamark explain ${HOST}`
+    expect(needs({ conditions: ready('False', 'the issuer is not found') })).toMatchObject([
+      {
+        what: 'failing',
+        severity: 'degraded',
+        reason: 'CertificateNotReady',
+        object,
+        since: '2026-02-28T12:00:00Z',
+        command,
+      },
+    ])
+    expect(needs({ conditions: ready('True'), ...issued, notAfter: '2026-03-01T12:00:00Z' })).toMatchObject([
+      {
+        what: 'expiring',
+        severity: 'degraded',
+        reason: 'CertificateExpiring',
+        object,
+        since: '2026-02-28T18:00:00.000Z',
+        command,
+      },
+    ])
+    expect(needs({ conditions: ready('True'), ...issued, notAfter: '2026-02-28T23:00:00Z' })).toMatchObject([
+      {
+        what: 'expiring',
+        severity: 'broken',
+        reason: 'CertificateExpiring',
+        since: '2026-02-28T23:00:00.000Z',
+        command,
+      },
+    ])
+    expect(needs({ conditions: ready('True'), ...issued })).toEqual([])
+  })
+
+  it('expires by time alone, and is as it should be after it was renewed', () => {
+    const { overview, time, step, put } = open({ conditions: ready('True'), ...issued })
+    let state = overview.state()
+    const at = (now: string) => {
+      time.nowMs = Date.parse(now)
+      expect(overview.isDue()).toBe(true)
+      return (state = step(state)).needsYou.map(({ what, severity }) => `${what} ${severity}`)
+    }
+    expect(overview.isDue()).toBe(false)
+    expect(at('2026-03-01T12:00:00Z')).toEqual(['expiring degraded'])
+    expect(at('2026-03-03T00:00:00Z')).toEqual(['expiring broken'])
+    put({ conditions: ready('True'), notAfter: '2026-06-01T00:00:00Z', renewalTime: '2026-05-01T00:00:00Z' })
+    expect(step(state).needsYou).toEqual([])
   })
 })

@@ -103,7 +103,8 @@ export class Overview {
   judge(name: string): { readonly cached: CachedHost; readonly judged: JudgedHost } | undefined {
     const { hosts, zones, hasOnlyOwnZones, manager, now } = this.#deps
     const { mode, pausedBy } = manager()
-    const cached = hosts.factsOf(name, { manager: { mode, isPaused: pausedBy.length > 0 } })
+    const nowMs = now()
+    const cached = hosts.factsOf(name, { manager: { mode, isPaused: pausedBy.length > 0 } }, nowMs)
     if (cached === undefined) return undefined
     const held = (this.#heldByName.get(name) ?? []).map(({ change }) => change)
     const judged = judgeHost({
@@ -112,7 +113,7 @@ export class Overview {
       held,
       clusterOf: (address) => hosts.clusterOf(address),
       ...(hasOnlyOwnZones && zones !== undefined && { onlyZones: zones.names }),
-      nowMs: now(),
+      nowMs,
     })
     return { cached, judged: { ...judged, view: this.#dated(judged.view) } }
   }
@@ -251,14 +252,14 @@ export class Overview {
       found === undefined ? undefined : { cached: found.cached, view: found.judged.view },
     )
     for (const cluster of touched) clusters.add(cluster)
-    this.#note(`host/${name}`, view === undefined ? undefined : needOfHost(view))
+    this.#note(`host/${name}`, view === undefined ? undefined : needOfHost(view, found?.cached.facts.certificate))
     if (view === undefined) {
       this.#since.delete(name)
       remove(this.#hosts, change, name)
       return
     }
-    const atMs = nextChangeMs(view.answers)
-    if (atMs !== undefined) this.#timed.set(name, atMs)
+    const atMs = Math.min(nextChangeMs(view.answers), found?.cached.facts.certificate?.changesAtMs ?? Infinity)
+    if (atMs !== Infinity) this.#timed.set(name, atMs)
     if (set(this.#hosts, change, name, view) && before !== undefined) changed.push([before, view])
   }
 

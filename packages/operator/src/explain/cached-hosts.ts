@@ -4,12 +4,13 @@
  *
  * Flow: `start` subscribes to the kinds of the capabilities; each change marks the hosts that it is about; `takeDirty` returns
  * them; `factsOf` collects. Costs follow what changed, not how many hosts there are.
- * Guarantees: reads caches and zones of this process only, and writes nothing. What is not cached (the status of Certificates,
- * the records of other providers, the Events of a source) is not known here, and counts as neither present nor absent.
+ * Guarantees: reads caches and zones of this process only, and writes nothing. What is not cached (the records of
+ * other providers, the Events of a source) is not known here, and counts as neither present nor absent.
  */
 import { type Change, type Index, type Informer, type Informers, NotSynced, poll, systemClock } from '@seamark/kube'
 import { type Immutable, keyOf, type Kind, type Obj, parseKey } from '@seamark/kube/object'
 import { normalizeHost } from '@seamark/dialects'
+import { Certificate } from '../api/certificate.ts'
 import { Cluster } from '../api/cluster.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
@@ -31,7 +32,8 @@ import { readAlone, sourceKindToken } from '../publish/sources/source-reader.ts'
 import { canonicalName, isInvalid } from '../rrset/rrset.ts'
 import { balanceFactOf } from './balance-fact.ts'
 import { ClusterAddresses } from './cluster-addresses.ts'
-import type { BalanceFact, ExplainFacts } from './facts.ts'
+import { certificateFact } from './certificate-fact.ts'
+import type { BalanceFact, CertificateFact, ExplainFacts } from './facts.ts'
 import { directEndpointOf } from './direct-endpoint.ts'
 import { fleetFacts } from './fleet-facts.ts'
 import { choose, directFacts, endpointFact, type HostDecision, ownedEndpoint, sourceFacts } from './gather.ts'
@@ -78,6 +80,7 @@ export class CachedHosts {
   readonly #sources = new Map<string, Set<string>>()
   readonly #addresses = new ClusterAddresses()
   #listener: () => void = () => undefined
+  #certificates: Pick<Informer<Certificate>, 'hasSynced' | 'state'> | undefined
   readonly #watched: Pick<Informer<Obj>, 'hasSynced' | 'failure'>[] = []
   readonly #index: {
     readonly globals: Index<GlobalIngress>
@@ -117,7 +120,7 @@ export class CachedHosts {
       naming: (object: Immutable<T>) => readonly string[],
       about: (object: Immutable<T>) => readonly string[] = () => [],
       scope: { readonly namespace?: string } = {},
-    ): void => {
+    ): Informer<T> => {
       const informer = this.#deps.informers.informer(kind, scope)
       this.#watched.push(informer)
       stops.push(
@@ -129,6 +132,7 @@ export class CachedHosts {
           for (const object of [...before, ...after]) this.#mark(about(object))
         }),
       )
+      return informer
     }
     if (hasFleet) {
       watch(Cluster, none, (object) => this.#touchCluster(object.metadata.name ?? ''))
@@ -153,6 +157,8 @@ export class CachedHosts {
       watch(sourceKindToken(source), (object) => readAlone(source, object).hosts.map(normalizeHost).filter(isHost))
       stops.push(this.#watchSources(source))
     }
+    if (publish?.children.includes('Certificate') === true)
+      this.#certificates = watch(Certificate, none, ({ spec }) => spec.dnsNames.map(normalizeHost))
     watch(DNSEndpoint, (object) => namesOf(object).filter(isHost), none, endpointScope)
     return () => {
       for (const stop of stops) stop()
@@ -199,7 +205,7 @@ export class CachedHosts {
   }
 
   /** Undefined: nothing names the host. */
-  factsOf(host: string, managed: Pick<ExplainFacts, 'manager'>): CachedHost | undefined {
+  factsOf(host: string, managed: Pick<ExplainFacts, 'manager'>, nowMs: number): CachedHost | undefined {
     if (!this.has(host)) return undefined
     const { informers, hasFleet } = this.#deps
     const globals = hasFleet ? (this.#read(() => informers.by(this.#index.globals, host)) ?? []) : []
@@ -213,7 +219,7 @@ export class CachedHosts {
       ({ spec }) => this.#read(() => informers.by(this.#index.leaves, spec.rootRef.uid)) ?? [],
     )
     const trace = this.#traceOf(host, globals, leaves)
-    const own = this.#ownFacts(host, managed)
+    const own = this.#ownFacts(host, managed, nowMs)
     const facts = {
       ...own.facts,
       ...(balance !== undefined && { balance }),
@@ -281,7 +287,7 @@ export class CachedHosts {
   }
 
   /** Of a source of publish, or of a DNSEndpoint without one. */
-  #ownFacts(host: string, managed: Pick<ExplainFacts, 'manager'>): OwnFacts {
+  #ownFacts(host: string, managed: Pick<ExplainFacts, 'manager'>, nowMs: number): OwnFacts {
     const { informers, publish } = this.#deps
     const isPublishOn = publish !== undefined
     const decided = this.#decide(host)
@@ -305,7 +311,13 @@ export class CachedHosts {
     const source = (chosen ?? decided[0])?.source
     return {
       facts: {
-        ...sourceFacts(host, { decided, chosen, isPublishOn, certificate: undefined, endpoint }),
+        ...sourceFacts(host, {
+          decided,
+          chosen,
+          isPublishOn,
+          certificate: this.#certificateOf(chosen, nowMs),
+          endpoint,
+        }),
         isPublishOn,
         ...managed,
       },
@@ -314,6 +326,12 @@ export class CachedHosts {
       namespace: source?.namespace ?? '',
       records,
     }
+  }
+
+  #certificateOf(chosen: HostDecision | undefined, nowMs: number): CertificateFact | undefined {
+    // Of a kind that is not read, or not installed, nothing is known.
+    if (this.#certificates?.hasSynced !== true || this.#certificates.state === 'absent') return undefined
+    return certificateFact(chosen, (key) => this.#read(() => this.#deps.informers.get(Certificate, key)), nowMs)
   }
 
   #decide(host: string): HostDecision[] {

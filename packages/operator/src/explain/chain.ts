@@ -135,6 +135,10 @@ function addressHop({ targets, addressFindings, sources, isPublishOn = true }: E
 }
 
 function certificateHop(facts: ExplainFacts): Hop {
+  const { name, validity } = facts.certificate ?? {}
+  // Clients refuse it; whether another one is under way comes second.
+  if (validity?.state === 'expired')
+    return broken('certificate', 'CertificateExpiring', `Certificate ${name} expired at ${validity.until}`)
   return degraded(findCertificateHop(facts))
 }
 
@@ -147,6 +151,13 @@ function findCertificateHop(facts: ExplainFacts): Hop {
       fault ??
       heldHop('certificate', facts, 'Certificate') ??
       broken('certificate', 'CertificateNotReady', `Certificate ${certificate.name} does not exist yet`)
+    )
+  const { validity } = certificate
+  if (validity !== undefined)
+    return broken(
+      'certificate',
+      'CertificateExpiring',
+      `Certificate ${certificate.name} expires at ${validity.until} and is not renewed${certificate.isReady ? '' : `: ${certificate.message}`}`,
     )
   if (certificate.isReady) return ok('certificate', `Certificate ${certificate.name} is ready`)
   return broken('certificate', 'CertificateNotReady', `Certificate ${certificate.name}: ${certificate.message}`)
