@@ -93,6 +93,23 @@ describe.skipIf(!needs('chromium'))('the page of a playground, in Chromium', () 
     await expectCluster('ap1', 'Serving')
   })
 
+  it('shows a cluster that is drained, and one that drains and is lost as lost', async () => {
+    const { kubeconfig } = JSON.parse(await command('status', '-o', 'json')) as { kubeconfig: string }
+    await visit('/')
+    await promisify(execFile)(seamark, ['drain', 'us1', '--kubeconfig', kubeconfig])
+    try {
+      await expectCluster('us1', 'Drained')
+      expect(await cluster('us1').innerText()).not.toContain('answers still')
+      await command('stop', 'us1', '--part', 'api')
+      await expectCluster('us1', 'Unreachable')
+    } finally {
+      await command('reset')
+    }
+    await expectCluster('us1', 'Serving')
+    const lastHour = await page.getByRole('region', { name: 'Last hour' }).innerText()
+    expect(lastHour).not.toMatch(/broken at plan/)
+  })
+
   it('shows on the page of a host what the DNS server answers now', async () => {
     const { dns } = JSON.parse(await command('status', '-o', 'json')) as { dns: string }
     await visit('/hosts/shop.demo.test')

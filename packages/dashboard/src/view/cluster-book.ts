@@ -8,6 +8,7 @@ interface Entry extends ClusterTotals {
   shares: number
   hosts: number
   answeredHosts: number
+  answeredRoots: number
   healthy: number
   unhealthy: number
   readonly addresses: Map<string, number>
@@ -15,6 +16,7 @@ interface Entry extends ClusterTotals {
 
 /** Of one host to one cluster. */
 interface Part {
+  readonly isOfRoot: boolean
   share: number
   healthy: number
   unhealthy: number
@@ -25,6 +27,7 @@ const NOTHING: ClusterTotals = {
   shares: 0,
   hosts: 0,
   answeredHosts: 0,
+  answeredRoots: 0,
   healthy: 0,
   unhealthy: 0,
   addresses: new Map(),
@@ -74,6 +77,7 @@ export class ClusterBook {
     entry.shares += by * part.share
     entry.hosts += by
     entry.answeredHosts += part.share > 0 ? by : 0
+    entry.answeredRoots += part.isOfRoot && part.share > 0 ? by : 0
     entry.healthy += by * part.healthy
     entry.unhealthy += by * part.unhealthy
     for (const address of part.addresses) {
@@ -89,7 +93,13 @@ export class ClusterBook {
 function partsOf({ cached, view }: { readonly cached: CachedHost; readonly view: HostView }): Map<string, Part> {
   const parts = new Map<string, Part>()
   const partOf = (cluster: string): Part => {
-    const part = parts.get(cluster) ?? { share: 0, healthy: 0, unhealthy: 0, addresses: [] }
+    const part = parts.get(cluster) ?? {
+      isOfRoot: cached.by === 'fleet',
+      share: 0,
+      healthy: 0,
+      unhealthy: 0,
+      addresses: [],
+    }
     parts.set(cluster, part)
     return part
   }

@@ -10,6 +10,8 @@ export interface ClusterTotals {
   readonly shares: number
   readonly hosts: number
   readonly answeredHosts: number
+  /** Of these, those that the fleet places. */
+  readonly answeredRoots: number
   readonly healthy: number
   readonly unhealthy: number
   readonly addresses: ReadonlyMap<string, number>
@@ -34,7 +36,9 @@ export function clusterView(facts: ClusterFacts): ClusterView {
   const { cluster, leaves, totals, answeredHosts } = facts
   const { spec, status, metadata } = cluster
   const { state, text, reason, since } = judge(facts)
-  const answersStill = state !== 'Serving' && totals.answeredHosts > 0
+  // Other hosts, such as the wildcard of the cluster, stay as they are in a drain.
+  const isAskedFor = state === 'Draining' || state === 'Drained'
+  const answersStill = state !== 'Serving' && (isAskedFor ? totals.answeredRoots : totals.answeredHosts) > 0
   const location = [spec.location?.region, spec.location?.zone, spec.location?.geo].find((each) => each !== undefined)
   return {
     name: metadata.name ?? '',
@@ -80,8 +84,10 @@ function judge({ cluster, leaves, totals }: ClusterFacts): Judged {
   const isAskedFor = cluster.spec.drain?.enabled === true || cluster.metadata.deletionTimestamp !== undefined
   if (isAskedFor) {
     // A leaf that keeps its traffic, for want of another one, is not drained.
-    const isDrained = leaves.length === 0 && totals.answeredHosts === 0
-    const text = isDrained ? 'no leaf is left, and DNS answers none of its addresses' : (draining?.message ?? 'drain')
+    const isDrained = leaves.length === 0 && totals.answeredRoots === 0
+    const text = isDrained
+      ? 'no leaf is left, and DNS answers none of its addresses for a host of the fleet'
+      : (draining?.message ?? 'drain')
     const reason = isDrained ? 'DrainCompleted' : (draining?.reason ?? 'ClusterDraining')
     const at = cluster.metadata.deletionTimestamp ?? (draining?.status === 'True' ? since(draining) : undefined)
     return { state: isDrained ? 'Drained' : 'Draining', text, reason, since: at }

@@ -121,6 +121,35 @@ it('what changes again before the difference is made is what it is in the end', 
   expect(step(before).hosts).toEqual([])
 })
 
+it('a change that is on its way is no verdict, and needs somebody when it takes too long', () => {
+  const cluster = memoryCluster()
+  const putOf = (generation: number, observedGeneration: number) =>
+    cluster.put(DNSEndpoint, {
+      metadata: { namespace: 'shop', name: 'web', generation },
+      spec: {
+        endpoints: [{ dnsName: nameOf(1), recordType: 'A', targets: [`203.0.113.${generation}`], recordTTL: 60 }],
+      },
+      status: { observedGeneration },
+    })
+  putOf(1, 1)
+  const { overview, time, step } = openOverview(cluster)
+  let state = overview.state()
+  putOf(2, 1)
+  state = step(state)
+  expect(state.hosts).toMatchObject([{ state: 'degraded', reason: 'ChangePending' }])
+  expect([state.needsYou, state.lastHour]).toEqual([[], []])
+  putOf(2, 2)
+  state = step(state)
+  expect(state.hosts).toMatchObject([{ state: 'as it should be' }])
+  expect([state.needsYou, state.lastHour]).toEqual([[], []])
+  putOf(3, 2)
+  state = step(state)
+  time.nowMs += 10_000
+  expect(overview.isDue()).toBe(true)
+  state = step(state)
+  expect(state.needsYou).toMatchObject([{ severity: 'degraded', reason: 'ChangePending' }])
+})
+
 const READY = ['Reachable', 'Ready'].map((type) => ({
   type,
   status: 'True' as const,

@@ -4,7 +4,14 @@
  *
  * Guarantees: `applyDifference(state before, update())` is `state` after; a version names one state of one process.
  */
-import { type CachedHost, type CachedHosts, canonicalName, isInvalid, isObjectScope } from '@seamark/operator'
+import {
+  type CachedHost,
+  type CachedHosts,
+  canonicalName,
+  isInvalid,
+  isObjectScope,
+  type Reason,
+} from '@seamark/operator'
 import {
   API_VERSION,
   type ClusterView,
@@ -37,6 +44,9 @@ export interface OverviewDeps {
   readonly epoch: string
   readonly now: () => number
 }
+
+/** Within so long a change is written, unless something is wrong. */
+const PENDING_MS = 10_000
 
 /** Zones of other providers, as their stored state shows them. */
 export interface OtherZone {
@@ -252,15 +262,25 @@ export class Overview {
       found === undefined ? undefined : { cached: found.cached, view: found.judged.view },
     )
     for (const cluster of touched) clusters.add(cluster)
-    this.#note(`host/${name}`, view === undefined ? undefined : needOfHost(view, found?.cached.facts.certificate))
+    const pendingMs = view === undefined ? undefined : this.#pendingUntilMs(view)
+    const isNeed = view !== undefined && pendingMs === undefined
+    this.#note(`host/${name}`, isNeed ? needOfHost(view, found?.cached.facts.certificate) : undefined)
     if (view === undefined) {
       this.#since.delete(name)
       remove(this.#hosts, change, name)
       return
     }
-    const atMs = Math.min(nextChangeMs(view.answers), found?.cached.facts.certificate?.changesAtMs ?? Infinity)
+    const { changesAtMs = Infinity } = found?.cached.facts.certificate ?? {}
+    const atMs = Math.min(nextChangeMs(view.answers), changesAtMs, pendingMs ?? Infinity)
     if (atMs !== Infinity) this.#timed.set(name, atMs)
     if (set(this.#hosts, change, name, view) && before !== undefined) changed.push([before, view])
+  }
+
+  /** A change that is being written needs nobody; undefined: it takes too long, or there is none. */
+  #pendingUntilMs({ reason, since }: HostView): number | undefined {
+    if (reason !== ('ChangePending' satisfies Reason) || since === undefined) return undefined
+    const untilMs = Date.parse(since) + PENDING_MS
+    return untilMs > this.#deps.now() ? untilMs : undefined
   }
 
   /** What the objects do not date has been so since this process saw it. */

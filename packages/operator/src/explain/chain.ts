@@ -250,13 +250,15 @@ function externalDnsHop(endpoint: EndpointFact | undefined, ownZones: readonly s
     )
   if (endpoint.observedGeneration === undefined)
     return skipped('plan', `${NO_PROVIDER}, and nothing has observed the DNSEndpoint`)
-  if (endpoint.observedGeneration < endpoint.generation) {
-    return broken(
-      'plan',
-      'ChangePending',
-      `what serves the DNSEndpoint has observed generation ${endpoint.observedGeneration} of ${endpoint.generation}`,
+  // Until then clients get the former answer.
+  if (endpoint.observedGeneration < endpoint.generation)
+    return degraded(
+      broken(
+        'plan',
+        'ChangePending',
+        `what serves the DNSEndpoint has observed generation ${endpoint.observedGeneration} of ${endpoint.generation}`,
+      ),
     )
-  }
   // ExternalDNS and a manager with another configuration leave the same trace.
   return ok('plan', `what serves the DNSEndpoint has observed it; ${isOutside ? NO_ZONE : NO_PROVIDER}`)
 }
