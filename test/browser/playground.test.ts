@@ -128,6 +128,18 @@ describe.skipIf(!needs('chromium'))('the page of a playground, in Chromium', () 
     await expect.poll(addresses, POLL).toEqual(['127.0.0.1', '127.0.0.2', '127.0.0.3'])
   })
 
+  it('shows the requests of a client at the gateways that get them', async () => {
+    await during(
+      ['traffic', 'shop.demo.test', '--rate', '60'],
+      ['traffic', 'shop.demo.test', '--rate', '0'],
+      async () => {
+        const rate = async (): Promise<number> =>
+          Number(/([\d.]+) requests\/s/.exec(await cluster('eu1').innerText())?.[1] ?? 0)
+        await expect.poll(rate, POLL).toBeGreaterThan(10)
+      },
+    )
+  })
+
   it('shows backends that answer too slowly', async () => {
     await during(['slow', 'us1', '5000'], ['slow', 'us1', '0'], async () => expectCluster('us1', 'Unhealthy'))
     await expectCluster('us1', 'Serving')

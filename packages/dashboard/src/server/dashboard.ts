@@ -20,11 +20,12 @@ import {
   type PageSource,
   PlanReader,
 } from '@seamark/operator'
-import type { DataAge, ManagerView } from '../api/state.ts'
+import type { DataAge, ManagerView, TrafficView } from '../api/state.ts'
 import { EventLog, trimEvent } from '../view/event-log.ts'
 import { HealthHistory } from '../view/health-history.ts'
 import { Overview } from '../view/overview.ts'
 import { OwnZones } from '../view/own-zones.ts'
+import { type AnswerCounts, TrafficRates } from '../view/traffic.ts'
 import { reachOf } from './address.ts'
 import { AskedServers } from './asked-servers.ts'
 import { type Assets, findPageFolder, readAssets } from './assets.ts'
@@ -49,6 +50,8 @@ export interface DashboardOptions {
   /** Servers of names that are not in our own zones: `fleet.dnsServers`, `balance.resolver`. */
   readonly dnsServers: readonly string[]
   readonly resolver: string
+  /** Of the gateways in this process, by cluster; that of the manager has the empty name. */
+  readonly traffic?: () => ReadonlyMap<string, AnswerCounts | undefined>
   /** @default those of the build */
   readonly assets?: Assets
 }
@@ -165,13 +168,15 @@ async function show(
   const log = new EventLog()
   const history = new HealthHistory()
   const age = dataAge(informers)
+  const traffic = options.traffic === undefined ? undefined : new TrafficRates(options.traffic)
   const [address] = dns?.addresses ?? []
   const overview = new Overview({
     hosts,
     zones:
       dns === undefined ? undefined : new OwnZones(dns, address === undefined ? 'the DNS server' : serverText(address)),
     log,
-    manager: () => managerView(options, source, age()),
+    manager: () => managerView(options, source, age(), traffic?.of('')),
+    ...(traffic !== undefined && { traffic }),
     hasOnlyOwnZones: dns !== undefined && (current.records?.config.providers.length ?? 0) === 0,
     epoch: randomUUID().slice(0, 8),
     now: () => Date.now(),
@@ -259,6 +264,7 @@ function managerView(
   { version, capabilities }: DashboardOptions,
   { manager, options, killSwitch }: PageSource,
   data: DataAge,
+  traffic: TrafficView | undefined,
 ): ManagerView {
   const { namespace, mode } = options()
   return {
@@ -268,6 +274,7 @@ function managerView(
     pausedBy: killSwitch.by.filter((each) => each !== 'unread'),
     isLeading: manager.isLeading,
     capabilities,
+    ...(traffic !== undefined && { traffic }),
     data,
   }
 }

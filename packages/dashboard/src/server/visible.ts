@@ -3,6 +3,7 @@ import {
   type ClusterView,
   type EventView,
   type HostView,
+  type ManagerView,
   MAX_NEEDS,
   type NeedView,
   type ObjectRef,
@@ -84,12 +85,13 @@ export class Visible {
 
   state(state: State): State {
     if (this.isEverything) return state
-    const { changedAt: _, ...rest } = state
+    const { changedAt: _, manager, ...rest } = state
     const needs = this.#needs()
     const lastHour = state.lastHour.filter(this.event)
     const [newest] = lastHour
     return {
       ...rest,
+      manager: withoutTraffic(manager),
       clusters: this.#clusters(),
       hosts: state.hosts.filter(this.host),
       zones: mayReadZones(this.#rights) ? state.zones : [],
@@ -131,7 +133,7 @@ export class Visible {
     return {
       base,
       version,
-      ...(manager !== undefined && { manager }),
+      ...(manager !== undefined && { manager: withoutTraffic(manager) }),
       ...parts,
       ...(seenEvents.length > 0 && { events: seenEvents }),
       ...(isChanged && changedAt !== undefined && { changedAt }),
@@ -146,6 +148,12 @@ export class Visible {
     if (!this.#rights.may(CLUSTERS)) return []
     return this.#whole.clustersOf(this.host, (leaf) => this.#rights.may(questionOf({ by: 'fleet', ...leaf })))
   }
+}
+
+/** It is that of every host. */
+function withoutTraffic(manager: ManagerView): ManagerView {
+  const { traffic: _, ...rest } = manager
+  return rest
 }
 
 /** From what is shown to `items`; undefined: nothing. */

@@ -1,7 +1,7 @@
 /** The clusters of the overview: their state, from the Cluster, its leaves and the health of its addresses. Pure. */
 import { findCondition, type Immutable } from '@seamark/kube'
 import type { Cluster, LeafIngress } from '@seamark/operator'
-import type { ClusterState, ClusterView } from '../api/state.ts'
+import type { ClusterState, ClusterView, TrafficView } from '../api/state.ts'
 import { rounded } from './bands.ts'
 
 /** What all hosts together show about the addresses of one cluster. */
@@ -23,6 +23,7 @@ export interface ClusterFacts {
   readonly totals: ClusterTotals
   /** Hosts that are answered at all. */
   readonly answeredHosts: number
+  readonly traffic?: TrafficView
 }
 
 interface Judged {
@@ -33,7 +34,7 @@ interface Judged {
 }
 
 export function clusterView(facts: ClusterFacts): ClusterView {
-  const { cluster, leaves, totals, answeredHosts } = facts
+  const { cluster, leaves, totals, answeredHosts, traffic } = facts
   const { spec, status, metadata } = cluster
   const { state, text, reason, since } = judge(facts)
   // Other hosts, such as the wildcard of the cluster, stay as they are in a drain.
@@ -49,6 +50,7 @@ export function clusterView(facts: ClusterFacts): ClusterView {
     answersStill,
     ...numbersOf(totals, answeredHosts),
     leaves: leaves.length,
+    ...(traffic !== undefined && { traffic }),
     ...(spec.weight !== undefined && { weight: spec.weight }),
     ...(location !== undefined && { location }),
     ...(status?.version !== undefined && { version: status.version }),

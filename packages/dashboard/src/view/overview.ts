@@ -30,12 +30,14 @@ import type { EventLog } from './event-log.ts'
 import { judgeHost, type JudgedHost } from './host-view.ts'
 import { type HeldItem, needOfCluster, needOfHost, needOfZone, needsOfHeld, needsOfManager } from './needs.ts'
 import { type OwnZones, textOf } from './own-zones.ts'
+import type { TrafficRates } from './traffic.ts'
 
 export interface OverviewDeps {
   readonly hosts: CachedHosts
   /** Undefined: no DNS server in this process. */
   readonly zones: OwnZones | undefined
   readonly log: EventLog
+  readonly traffic?: TrafficRates
   /** Without the age of the data, which each beat of the stream has. */
   readonly manager: () => ManagerView
   /** There is no provider but our own server. */
@@ -162,6 +164,7 @@ export class Overview {
     const nowMs = now()
     this.prepare(Number.POSITIVE_INFINITY)
     const { hosts: pendingHosts, clusters: touchedClusters, changed } = this.#pending
+    for (const cluster of this.#deps.traffic?.take(nowMs) ?? []) touchedClusters.add(cluster)
     const hostChange = keyed(pendingHosts)
     this.#pending = newPending()
     if (!this.#isFirst) log.hostsChanged(changed, nowMs)
@@ -243,7 +246,8 @@ export class Overview {
       const host = this.findHost(name)
       return host !== undefined && isSeen(host)
     })
-    return sorted(this.#clusters).map((cluster) => {
+    return sorted(this.#clusters).map((view) => {
+      const { traffic: _, ...cluster } = view
       const leaves = this.#deps.hosts
         .leavesOf(cluster.name)
         .filter(({ metadata }) => leaf({ namespace: metadata.namespace ?? '' })).length
@@ -313,11 +317,13 @@ export class Overview {
       present.add(name)
       if (touched !== undefined && !touched.has(name)) continue
       const before = this.#clusters.items.get(name)
+      const traffic = this.#deps.traffic?.of(name)
       const view = clusterView({
         cluster,
         leaves: hosts.leavesOf(name),
         totals: this.#book.of(name),
         answeredHosts: this.#book.answeredHosts,
+        ...(traffic !== undefined && { traffic }),
       })
       if (!set(this.#clusters, change, name, view)) continue
       if (!this.#isFirst) log.clusterChanged(before, view, nowMs)

@@ -1,4 +1,5 @@
 /** `seamark run`: the unified manager, with the capabilities its configuration turns on. */
+import type { DashboardOptions } from '@seamark/dashboard'
 import { GATEWAY_FIELD_MANAGER } from '@seamark/gateway'
 import { type Cluster, type Logger, type Manager, type MassLimits, systemClock } from '@seamark/kube'
 import { createMetrics } from '@seamark/kube/metrics'
@@ -83,12 +84,14 @@ export function build(io: Io): Command {
             AbortSignal.any([io.signal, stopped.signal]),
           )
     const ended = new AbortController()
+    let answers: () => ReadonlyMap<string, number> | undefined = () => undefined
     const signal = AbortSignal.any([io.signal, ended.signal])
     const start = async (running: AbortSignal, sharedMetrics?: Manager['metrics']) => {
       const cluster = await openCluster(io, flags, { fieldManager: FIELD_MANAGER, log, removalLimits })
       try {
         connected = cluster
-        const options = appOptions(io, { cluster, config, namespace, log })
+        const traffic = config.gateway.enabled ? () => new Map([['', answers()]]) : undefined
+        const options = appOptions(io, { cluster, config, namespace, log, traffic })
         await runApp({ ...options, ...(sharedMetrics !== undefined && { sharedMetrics }), changes }, running)
       } finally {
         await cluster.close()
@@ -127,6 +130,7 @@ export function build(io: Io): Command {
                 env: io.env,
                 stdout: io.stdout,
                 onReady: (addresses) => io.stdout.write(`gateway ${addresses}\n`),
+                onAnswers: (read) => (answers = read),
               },
               signal,
             ),
@@ -150,11 +154,13 @@ interface ManagerFacts {
   readonly config: ManagerConfiguration
   readonly namespace: string
   readonly log: Logger
+  /** Of gateways in this process. */
+  readonly traffic?: DashboardOptions['traffic']
 }
 
-export function appOptions(io: Io, { cluster, config, namespace, log }: ManagerFacts): AppOptions {
+export function appOptions(io: Io, { cluster, config, namespace, log, traffic }: ManagerFacts): AppOptions {
   const { leaderElection, metrics, probes, publish, wildcard, dns, mode } = config
-  const page = pageOf(io, { config, namespace, log })
+  const page = pageOf(io, { config, namespace, log, traffic })
   return {
     cluster,
     log,
