@@ -63,7 +63,7 @@ function ManagerStatus({ manager }: { manager: ManagerView }): JSX.Element {
           {leader === undefined ? 'leads' : `leader ${leader}`}
         </span>
       )}
-      {traffic !== undefined && (
+      {traffic !== undefined && traffic.requestsPerSecond > 0 && (
         <span class="leader" title="of the gateway in this process">
           {trafficText(traffic)}
         </span>

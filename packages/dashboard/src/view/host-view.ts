@@ -5,6 +5,7 @@ import {
   type ExplainFacts,
   type Explanation,
   type HeldChange,
+  type Reason,
   REASONS,
 } from '@seamark/operator'
 import { findCondition } from '@seamark/kube'
@@ -75,6 +76,30 @@ export function judgeHost(facts: HostFacts): JudgedHost {
       answersFrom: from,
       answers: bandsOf({ host, shares, isHeld: held.length > 0, clusterOf: ownCluster(host) ?? clusterOf, nowMs }),
     },
+  }
+}
+
+/** Of a host that nothing declares, and whose deletion is held: clients get what they got. */
+export function undeclaredView(view: HostView, former: HostView | undefined): HostView {
+  const { held } = view
+  if (held === undefined) return view
+  const reason = held.reason as Reason
+  const { owner = '', namespace = '', by = view.by, ttl } = former ?? {}
+  return {
+    ...view,
+    owner,
+    namespace,
+    by,
+    state: 'degraded',
+    at: 'plan',
+    reason,
+    text: `${view.name} is degraded at plan: ${REASONS[reason]}`,
+    ...(ttl !== undefined && { ttl }),
+    ...(view.answersFrom !== 'zone' &&
+      former !== undefined && {
+        answersFrom: former.answersFrom,
+        answers: former.answers.map((answer) => ({ ...answer, isHeld: true })),
+      }),
   }
 }
 

@@ -150,6 +150,45 @@ it('a change that is on its way is no verdict, and needs somebody when it takes 
   expect(state.needsYou).toMatchObject([{ severity: 'degraded', reason: 'ChangePending' }])
 })
 
+it('a host whose deletion is held stays with what it answers, also when nothing declares it any more', () => {
+  const cluster = memoryCluster()
+  put(cluster, 1, '203.0.113.1')
+  put(cluster, 2, '203.0.113.2')
+  const { overview, step } = openOverview(cluster)
+  let state = overview.state()
+  for (const index of [1, 2]) cluster.remove(DNSEndpoint, `team-${index}/host-${index}`)
+  state = step(state)
+  expect(state.hosts).toEqual([])
+  const change = {
+    name: `${nameOf(1)}.`,
+    type: 'A',
+    op: 'delete' as const,
+    code: 'ShrinkBreakerOpen' as const,
+    why: '2 of 2 sources are gone',
+    source: 'u1',
+    key: 'k1',
+    since: START_MS,
+    set: '7c1f0a2b',
+  }
+  overview.setHeld([{ scope: 'demo.test', change }], [])
+  state = step(state)
+  expect(state.hosts).toMatchObject([
+    {
+      name: nameOf(1),
+      namespace: 'team-1',
+      owner: 'DNSEndpoint team-1/host-1',
+      state: 'degraded',
+      at: 'plan',
+      reason: 'ShrinkBreakerOpen',
+      answers: [{ address: '203.0.113.1', share: 1, isHeld: true }],
+    },
+  ])
+  expect(state.needsYou.map(({ id }) => id)).toEqual(['held/7c1f0a2b'])
+  expect(overview.judge(nameOf(1))?.judged.view).toEqual(state.hosts[0])
+  overview.setHeld([], [])
+  expect(step(state).hosts).toEqual([])
+})
+
 const READY = ['Reachable', 'Ready'].map((type) => ({
   type,
   status: 'True' as const,

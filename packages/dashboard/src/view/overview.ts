@@ -27,7 +27,7 @@ import { nextChangeMs } from './bands.ts'
 import { ClusterBook } from './cluster-book.ts'
 import { clusterView, numbersOf } from './cluster-view.ts'
 import type { EventLog } from './event-log.ts'
-import { judgeHost, type JudgedHost } from './host-view.ts'
+import { judgeHost, type JudgedHost, undeclaredView } from './host-view.ts'
 import { type HeldItem, needOfCluster, needOfHost, needOfZone, needsOfHeld, needsOfManager } from './needs.ts'
 import { type OwnZones, textOf } from './own-zones.ts'
 import type { TrafficRates } from './traffic.ts'
@@ -47,6 +47,8 @@ export interface OverviewDeps {
   readonly now: () => number
 }
 
+/** A mass deletion is held within seconds. */
+const MAX_GONE = 20_000
 /** Within so long a change is written, unless something is wrong. */
 const PENDING_MS = 10_000
 
@@ -73,6 +75,8 @@ export class Overview {
   readonly #book = new ClusterBook()
   /** Host → when it changes by time alone. */
   readonly #timed = new Map<string, number>()
+  /** Hosts that nothing declares any more, oldest first. */
+  readonly #gone = new Map<string, HostView>()
   /** Since when a host is in a state that its objects do not date. */
   readonly #since = new Map<string, { readonly key: string; readonly at: string }>()
   #held: readonly HeldItem[] = []
@@ -104,6 +108,8 @@ export class Overview {
     const touched = [...new Set([...before.keys(), ...this.#heldByName.keys()])].filter(
       (name) => JSON.stringify(before.get(name)) !== JSON.stringify(this.#heldByName.get(name)),
     )
+    const isDeletion = ({ change }: HeldItem): boolean => change.op === 'delete'
+    this.#deps.hosts.keep([...this.#heldByName].flatMap(([name, items]) => (items.some(isDeletion) ? [name] : [])))
     this.#deps.hosts.touch(touched)
   }
 
@@ -127,7 +133,8 @@ export class Overview {
       ...(hasOnlyOwnZones && zones !== undefined && { onlyZones: zones.names }),
       nowMs,
     })
-    return { cached, judged: { ...judged, view: this.#dated(judged.view) } }
+    const view = cached.owner === '' ? undeclaredView(judged.view, this.#formerOf(name)) : judged.view
+    return { cached, judged: { ...judged, view: this.#dated(view) } }
   }
 
   /** Something changed that nobody is told of: a zone, or a host by time alone. */
@@ -270,14 +277,22 @@ export class Overview {
     const isNeed = view !== undefined && pendingMs === undefined
     this.#note(`host/${name}`, isNeed ? needOfHost(view, found?.cached.facts.certificate) : undefined)
     if (view === undefined) {
+      if (before !== undefined) this.#gone.set(name, before)
+      for (const first of this.#gone.keys()) if (this.#gone.size > MAX_GONE) this.#gone.delete(first)
       this.#since.delete(name)
       remove(this.#hosts, change, name)
       return
     }
+    this.#gone.delete(name)
     const { changesAtMs = Infinity } = found?.cached.facts.certificate ?? {}
     const atMs = Math.min(nextChangeMs(view.answers), changesAtMs, pendingMs ?? Infinity)
     if (atMs !== Infinity) this.#timed.set(name, atMs)
     if (set(this.#hosts, change, name, view) && before !== undefined) changed.push([before, view])
+  }
+
+  /** As it was when something declared it: that its deletion is held is known a little later. */
+  #formerOf(name: string): HostView | undefined {
+    return this.findHost(name) ?? this.#gone.get(name)
   }
 
   /** A change that is being written needs nobody; undefined: it takes too long, or there is none. */

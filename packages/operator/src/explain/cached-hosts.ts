@@ -48,7 +48,7 @@ export interface CachedHostsDeps {
   readonly endpointScope: { readonly namespace?: string }
 }
 
-/** What declares a host, and what it is made of. */
+/** What declares a host, and what it is made of; an `owner` of '': nothing does any more, and its records are kept. */
 export interface CachedHost {
   /** Without plan and answer: those are of DNS. */
   readonly facts: Omit<ExplainFacts, 'plan' | 'answers'>
@@ -74,6 +74,8 @@ export class CachedHosts {
   readonly #decider: SourceDecider | undefined
   /** How many objects name a host. */
   readonly #names = new Map<string, number>()
+  /** Nothing may name them any more, and their records are kept. */
+  #kept: ReadonlySet<string> = new Set()
   readonly #dirty = new Set<string>()
   readonly #dirtyClusters = new Set<string>()
   /** Sources that name a host: `Kind namespace/name`. */
@@ -170,12 +172,20 @@ export class CachedHosts {
     for (const informer of this.#watched) await untilRead(informer, signal)
   }
 
-  names(): IterableIterator<string> {
-    return this.#names.keys()
+  names(): Iterable<string> {
+    return new Set([...this.#names.keys(), ...this.#kept])
   }
 
   has(host: string): boolean {
-    return this.#names.has(host)
+    return this.#names.has(host) || this.#kept.has(host)
+  }
+
+  /** Names whose deletion is held: they are hosts also while nothing names them. */
+  keep(names: Iterable<string>): void {
+    const before = this.#kept
+    this.#kept = new Set([...names].filter(isHost))
+    this.#mark([...before].filter((name) => !this.#kept.has(name)))
+    this.#mark([...this.#kept].filter((name) => !before.has(name)))
   }
 
   /** Hosts whose facts may have changed since the last call, also those that are gone. */
