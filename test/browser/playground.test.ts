@@ -150,7 +150,7 @@ describe.skipIf(!needs('chromium'))('the page of a playground, in Chromium', () 
       await command('stop', 'us1', '--part', 'gateway')
       try {
         const lastHour = page.getByRole('region', { name: 'Last hour' })
-        await expect.poll(async () => lastHour.innerText(), POLL).toContain('the DNS service is down')
+        await expect.poll(async () => lastHour.innerText(), POLL).toContain('ProviderUnavailable')
       } finally {
         await command('start', 'us1', '--part', 'gateway')
       }

@@ -326,6 +326,7 @@ describe('a fleet', () => {
     expect(states(state)).toEqual(['10.0.0.0 answered', '10.0.0.1 cached'])
     expect(state.hosts[0]?.answers[1]?.cachedUntil).toBe('2026-03-01T00:00:30.000Z')
     expect(state.clusters.map((each) => each.state)).toEqual(['Serving', 'Unhealthy'])
+    expect(state.needsYou.find(({ id }) => id === 'cluster/c001')?.since).toBe('2026-03-01T00:00:05.000Z')
     expect(state.needsYou.map(({ id }) => id)).toContain('cluster/c001')
     expect(state.lastHour.map(({ what, cluster: name, host }) => `${what} ${name ?? host}`)).toEqual(
       expect.arrayContaining(['verdict c001', 'verified shop.demo.test']),

@@ -333,13 +333,14 @@ export class Overview {
       if (touched !== undefined && !touched.has(name)) continue
       const before = this.#clusters.items.get(name)
       const traffic = this.#deps.traffic?.of(name)
-      const view = clusterView({
+      const judged = clusterView({
         cluster,
         leaves: hosts.leavesOf(name),
         totals: this.#book.of(name),
         answeredHosts: this.#book.answeredHosts,
         ...(traffic !== undefined && { traffic }),
       })
+      const view = this.#isFirst ? judged : sinceSeen(judged, before, nowMs)
       if (!set(this.#clusters, change, name, view)) continue
       if (!this.#isFirst) log.clusterChanged(before, view, nowMs)
       this.#note(`cluster/${name}`, needOfCluster(view))
@@ -392,6 +393,14 @@ export class Overview {
     if (need === undefined) this.#allNeeds.delete(key)
     else this.#allNeeds.set(key, need)
   }
+}
+
+/** What no condition dates, such as the health of its addresses, has been so since this process saw it. */
+function sinceSeen(view: ClusterView, before: ClusterView | undefined, nowMs: number): ClusterView {
+  if (view.since !== undefined) return view
+  const isSame = before?.state === view.state && before.reason === view.reason
+  const since = isSame ? before.since : new Date(nowMs).toISOString()
+  return since === undefined ? view : { ...view, since }
 }
 
 interface Pending {
