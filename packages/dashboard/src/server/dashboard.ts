@@ -57,10 +57,12 @@ export interface DashboardOptions {
 }
 
 const TICK_MS = 25
-/** From one pass to the next: what changes together is one difference. */
+/** From one pass to the next. */
 const PASS_MS = 75
+/** From the first change to the pass: a verdict is several objects, and one difference. What is answered is shown at once. */
+const SETTLE_MS = 60
 /** A verdict is at once on the page, and so is the answer that follows it; never more than 5 differences in a second. */
-const DIFFERENCES = { burst: 2, periodMs: 300 } as const
+const DIFFERENCES = { burst: 2, periodMs: 260 } as const
 /** While nobody looks: only the history is kept. */
 const UNSEEN_PASS_MS = 1_000
 /** Of judging hosts at a stretch. */
@@ -202,8 +204,8 @@ async function show(
     servers,
     ...(options.route !== undefined && { route: options.route }),
   })
-  let isDirty = true
-  const stops = [hosts.start(() => (isDirty = true))]
+  let dirtyAt: number | undefined
+  const stops = [hosts.start(() => (dirtyAt ??= performance.now()))]
   if (current.fleet !== undefined || current.balance !== undefined) stops.push(history.start(informers, Date.now))
   const following = [
     followHeld({ source, options: current, onHeldChange, isSeen: () => model.readers > 0 }, overview, signal),
@@ -222,13 +224,14 @@ async function show(
         const now = performance.now()
         const isSeen = model.readers > 0
         if (now - passedAt < (isSeen ? PASS_MS : UNSEEN_PASS_MS) || !pace.isOpen(now)) return undefined
+        const isSettled = dirtyAt !== undefined && now - dirtyAt >= SETTLE_MS
         // What changes by time alone, and in zones, tells nobody.
-        if (!isDirty && now - passedAt < UNSEEN_PASS_MS && !overview.isDue()) return undefined
+        if (!isSettled && now - passedAt < UNSEEN_PASS_MS && !overview.isDue()) return undefined
         passedAt = now
         await prepared(overview, signal)
         if (model.update()) pace.note(performance.now())
         // Also what the pass itself touched.
-        isDirty = false
+        dirtyAt = undefined
         return undefined
       },
       { clock: systemClock, intervalMs: TICK_MS, signal },

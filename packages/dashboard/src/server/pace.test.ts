@@ -28,7 +28,7 @@ describe('a pace', () => {
   })
 
   it.each([1, 7, 25, 50, 90])('passes at most five in any second, looked at each %d ms', (tickMs) => {
-    const times = timesOf(new Pace(2, 300), tickMs, 20_000)
+    const times = timesOf(new Pace(2, 260), tickMs, 20_000)
     const most = Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 1_000).length))
     expect(most).toBeLessThanOrEqual(5)
   })
