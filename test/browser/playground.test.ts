@@ -93,6 +93,23 @@ describe.skipIf(!needs('chromium'))('the page of a playground, in Chromium', () 
     await expectCluster('ap1', 'Serving')
   })
 
+  it('shows a cluster that is drained, and one that drains and is lost as lost', async () => {
+    const { kubeconfig } = JSON.parse(await command('status', '-o', 'json')) as { kubeconfig: string }
+    await visit('/')
+    await promisify(execFile)(seamark, ['drain', 'us1', '--kubeconfig', kubeconfig])
+    try {
+      await expectCluster('us1', 'Drained')
+      expect(await cluster('us1').innerText()).not.toContain('answers still')
+      await command('stop', 'us1', '--part', 'api')
+      await expectCluster('us1', 'Unreachable')
+    } finally {
+      await command('reset')
+    }
+    await expectCluster('us1', 'Serving')
+    const lastHour = await page.getByRole('region', { name: 'Last hour' }).innerText()
+    expect(lastHour).not.toMatch(/broken at plan/)
+  })
+
   it('shows on the page of a host what the DNS server answers now', async () => {
     const { dns } = JSON.parse(await command('status', '-o', 'json')) as { dns: string }
     await visit('/hosts/shop.demo.test')
@@ -111,6 +128,18 @@ describe.skipIf(!needs('chromium'))('the page of a playground, in Chromium', () 
     await expect.poll(addresses, POLL).toEqual(['127.0.0.1', '127.0.0.2', '127.0.0.3'])
   })
 
+  it('shows the requests of a client at the gateways that get them', async () => {
+    await during(
+      ['traffic', 'shop.demo.test', '--rate', '60'],
+      ['traffic', 'shop.demo.test', '--rate', '0'],
+      async () => {
+        const rate = async (): Promise<number> =>
+          Number(/([\d.]+) requests\/s/.exec(await cluster('eu1').innerText())?.[1] ?? 0)
+        await expect.poll(rate, POLL).toBeGreaterThan(10)
+      },
+    )
+  })
+
   it('shows backends that answer too slowly', async () => {
     await during(['slow', 'us1', '5000'], ['slow', 'us1', '0'], async () => expectCluster('us1', 'Unhealthy'))
     await expectCluster('us1', 'Serving')
@@ -121,7 +150,7 @@ describe.skipIf(!needs('chromium'))('the page of a playground, in Chromium', () 
       await command('stop', 'us1', '--part', 'gateway')
       try {
         const lastHour = page.getByRole('region', { name: 'Last hour' })
-        await expect.poll(async () => lastHour.innerText(), POLL).toContain('the DNS service is down')
+        await expect.poll(async () => lastHour.innerText(), POLL).toContain('ProviderUnavailable')
       } finally {
         await command('start', 'us1', '--part', 'gateway')
       }
@@ -134,10 +163,17 @@ describe.skipIf(!needs('chromium'))('the page of a playground, in Chromium', () 
       const needs = page.getByRole('region', { name: 'Needs you' })
       await expect.poll(async () => needs.innerText(), POLL).toContain('ShrinkBreakerOpen')
       expect(await needs.innerText()).toContain('seamark approve')
+      // Nothing declares it any more, and it is answered.
+      const flow = page.getByRole('region', { name: 'Flow' })
+      await expect.poll(async () => flow.innerText(), POLL).toContain('team-1.demo.test')
       expect(await violationsOf(page)).toEqual([])
       await visit('/plan')
       const held = page.getByRole('table', { name: 'Held changes' })
       await held.getByRole('cell', { name: 'ShrinkBreakerOpen' }).first().waitFor()
+      await visit('/hosts/team-1.demo.test')
+      await expect
+        .poll(async () => page.getByRole('region', { name: 'Answers' }).innerText(), POLL)
+        .toContain('127.0.0.4')
       expect(await violationsOf(page)).toEqual([])
     })
   })

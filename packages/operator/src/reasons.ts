@@ -13,6 +13,7 @@ export const REASONS = {
   BalancePublishes: 'the records of the host are those of a DNSLoadBalancer; publish writes none',
   BelowMinimumNodes: 'fewer nodes are ready than the configured minimum; the published targets are unchanged',
   CRDNotInstalled: 'the API server does not serve a kind; the object is written once its CRD is installed',
+  CertificateExpiring: 'the certificate expires soon, or has expired, and is not renewed',
   CertificateNotReady: 'the certificate is not issued yet',
   ClaimHeldByOther: 'an older source owns the host',
   ClaimPending: 'another namespace released the host less than 30 s ago; it is available after that',

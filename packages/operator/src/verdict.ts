@@ -35,7 +35,7 @@ export interface Verdict<Hop extends JudgedHop = JudgedHop> {
 }
 
 /** A right answer of DNS does not help there: nothing serves the request, or the answer itself is the fault. */
-const BEYOND_DNS: ReadonlySet<string> = new Set(['leaf', 'health', 'answer', 'route'])
+const BEYOND_DNS: ReadonlySet<string> = new Set(['leaf', 'health', 'answer', 'route', 'certificate'])
 /** It waits for DNS: what holds DNS up is to be acted on first. */
 const LAST = 'certificate'
 

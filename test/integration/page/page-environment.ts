@@ -78,8 +78,11 @@ export function pageFor(
   })
 }
 
-export interface PageEnvironment extends AsyncDisposable {
+export interface PageEnvironment extends PageOfServer {
   readonly server: EmbeddedServer
+}
+
+interface PageOfServer extends AsyncDisposable {
   readonly client: Client
   readonly url: string
   /** `127.0.0.1:PORT` of the DNS server. */
@@ -92,6 +95,16 @@ export async function startPage(
   app: Partial<AppOptions> = {},
 ): Promise<PageEnvironment> {
   const server = await startEmbeddedServer()
+  return { ...(await startPageOf(server, config, others, app)), server }
+}
+
+/** Ends the server with the page, also when the page does not start. */
+export async function startPageOf(
+  server: Pick<EmbeddedServer, 'kubeconfig' | 'stop'>,
+  config: Partial<DashboardConfig> = {},
+  others: Partial<DashboardOptions> = {},
+  app: Partial<AppOptions> = {},
+): Promise<PageOfServer> {
   const admin = connect(configFromText(server.kubeconfig), { name: 'test', fieldManager: 'test-user' })
   for (const definition of [...loadBalancerCrds(), ...playgroundCrds()])
     await admin.client.create(CustomResourceDefinition, definition)
@@ -124,7 +137,7 @@ export async function startPage(
       )
       running.catch(reject)
     })
-    return { server, client: admin.client, ...(await ready), [Symbol.asyncDispose]: stop }
+    return { client: admin.client, ...(await ready), [Symbol.asyncDispose]: stop }
   } catch (error) {
     await stop().catch(() => undefined)
     throw error

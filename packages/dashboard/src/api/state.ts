@@ -43,6 +43,8 @@ export interface ManagerView {
   readonly leader?: string
   readonly isLeading: boolean
   readonly capabilities: readonly string[]
+  /** Of the gateway in this process; undefined: there is none, or Envoy serves. */
+  readonly traffic?: TrafficView
   readonly data: DataAge
 }
 
@@ -81,7 +83,7 @@ export interface ClusterView {
   /** Of a drain: until when it should be over. */
   readonly until?: string
   readonly addresses: readonly string[]
-  /** Only of a gateway in this process. */
+  /** Only of a gateway in this process. Health checks count, too. */
   readonly traffic?: TrafficView
 }
 
@@ -118,7 +120,6 @@ export interface HostView {
   readonly answersFrom: 'zone' | 'asked' | 'published'
   /** What clients get and what they would get if the state of the targets were another one; sorted by address. */
   readonly answers: readonly AnswerView[]
-  readonly traffic?: TrafficView
 }
 
 export interface WaitingView {

@@ -8,6 +8,7 @@ import { connection, dataAge, state } from './data/live-state.ts'
 import { SearchBox } from './overview/search-box.tsx'
 import { Shape } from './parts/shape.tsx'
 import { Clock } from './parts/time.tsx'
+import { trafficText } from './parts/words.ts'
 
 const LINKS = [
   ['/', 'Overview'],
@@ -46,7 +47,7 @@ function isOf(path: string, href: string): boolean {
 }
 
 function ManagerStatus({ manager }: { manager: ManagerView }): JSX.Element {
-  const { mode, pausedBy, leader, isLeading } = manager
+  const { mode, pausedBy, leader, isLeading, traffic } = manager
   return (
     <>
       <span class={pausedBy.length > 0 || mode === 'observe' ? 'warn' : ''} title={modeTip(manager)}>
@@ -60,6 +61,11 @@ function ManagerStatus({ manager }: { manager: ManagerView }): JSX.Element {
       {(leader !== undefined || isLeading) && (
         <span class="leader" title={leader}>
           {leader === undefined ? 'leads' : `leader ${leader}`}
+        </span>
+      )}
+      {traffic !== undefined && traffic.requestsPerSecond > 0 && (
+        <span class="leader" title="of the gateway in this process">
+          {trafficText(traffic)}
         </span>
       )}
       <DataAgeText />

@@ -1,8 +1,8 @@
 /**
  * The page as a part of the manager: it listens before anything is read, on every replica, and shows what this process reads.
  *
- * Flow: listen (503 until the caches have synced) → watch → a pass over what changed, at most 5 times a second while somebody
- * looks and once a second else → differences to the readers.
+ * Flow: listen (503 until the caches have synced) → watch → a pass over what changed, at once while somebody looks and once a
+ * second else → differences to the readers, at most 5 a second.
  * Guarantees: it writes nothing. An address that is taken does not end the manager: it is tried again.
  */
 import { readFile } from 'node:fs/promises'
@@ -20,11 +20,12 @@ import {
   type PageSource,
   PlanReader,
 } from '@seamark/operator'
-import type { DataAge, ManagerView } from '../api/state.ts'
+import type { DataAge, ManagerView, TrafficView } from '../api/state.ts'
 import { EventLog, trimEvent } from '../view/event-log.ts'
 import { HealthHistory } from '../view/health-history.ts'
 import { Overview } from '../view/overview.ts'
 import { OwnZones } from '../view/own-zones.ts'
+import { type AnswerCounts, TrafficRates } from '../view/traffic.ts'
 import { reachOf } from './address.ts'
 import { AskedServers } from './asked-servers.ts'
 import { type Assets, findPageFolder, readAssets } from './assets.ts'
@@ -32,6 +33,7 @@ import { dataAge } from './data-age.ts'
 import { pageHandler } from './handler.ts'
 import { followHeld } from './held-source.ts'
 import { Model } from './model.ts'
+import { Pace } from './pace.ts'
 import { Pages, type PagesDeps } from './pages.ts'
 import { mayThisProcess, Sessions } from './rights.ts'
 
@@ -48,13 +50,19 @@ export interface DashboardOptions {
   /** Servers of names that are not in our own zones: `fleet.dnsServers`, `balance.resolver`. */
   readonly dnsServers: readonly string[]
   readonly resolver: string
+  /** Of the gateways in this process, by cluster; that of the manager has the empty name. */
+  readonly traffic?: () => ReadonlyMap<string, AnswerCounts | undefined>
   /** @default those of the build */
   readonly assets?: Assets
 }
 
-const TICK_MS = 50
-/** At most 5 differences a second. */
-const PASS_MS = 200
+const TICK_MS = 25
+/** From one pass to the next. */
+const PASS_MS = 75
+/** From the first change to the pass: a verdict is several objects, and one difference. What is answered is shown at once. */
+const SETTLE_MS = 60
+/** A verdict is at once on the page, and so is the answer that follows it; never more than 5 differences in a second. */
+const DIFFERENCES = { burst: 2, periodMs: 260 } as const
 /** While nobody looks: only the history is kept. */
 const UNSEEN_PASS_MS = 1_000
 /** Of judging hosts at a stretch. */
@@ -162,13 +170,15 @@ async function show(
   const log = new EventLog()
   const history = new HealthHistory()
   const age = dataAge(informers)
+  const traffic = options.traffic === undefined ? undefined : new TrafficRates(options.traffic)
   const [address] = dns?.addresses ?? []
   const overview = new Overview({
     hosts,
     zones:
       dns === undefined ? undefined : new OwnZones(dns, address === undefined ? 'the DNS server' : serverText(address)),
     log,
-    manager: () => managerView(options, source, age()),
+    manager: () => managerView(options, source, age(), traffic?.of('')),
+    ...(traffic !== undefined && { traffic }),
     hasOnlyOwnZones: dns !== undefined && (current.records?.config.providers.length ?? 0) === 0,
     epoch: randomUUID().slice(0, 8),
     now: () => Date.now(),
@@ -194,8 +204,8 @@ async function show(
     servers,
     ...(options.route !== undefined && { route: options.route }),
   })
-  let isDirty = true
-  const stops = [hosts.start(() => (isDirty = true))]
+  let dirtyAt: number | undefined
+  const stops = [hosts.start(() => (dirtyAt ??= performance.now()))]
   if (current.fleet !== undefined || current.balance !== undefined) stops.push(history.start(informers, Date.now))
   const following = [
     followHeld({ source, options: current, onHeldChange, isSeen: () => model.readers > 0 }, overview, signal),
@@ -207,18 +217,21 @@ async function show(
     await prepared(overview, signal)
     model.update()
     shown.current = { model, pages }
+    const pace = new Pace(DIFFERENCES.burst, DIFFERENCES.periodMs)
     let passedAt = performance.now()
     await poll(
       async () => {
-        const sinceMs = performance.now() - passedAt
+        const now = performance.now()
         const isSeen = model.readers > 0
-        if (sinceMs < (isSeen ? PASS_MS : UNSEEN_PASS_MS)) return undefined
+        if (now - passedAt < (isSeen ? PASS_MS : UNSEEN_PASS_MS) || !pace.isOpen(now)) return undefined
+        const isSettled = dirtyAt !== undefined && now - dirtyAt >= SETTLE_MS
         // What changes by time alone, and in zones, tells nobody.
-        if (!isDirty && sinceMs < UNSEEN_PASS_MS && !overview.isDue()) return undefined
-        isDirty = false
-        passedAt = performance.now()
+        if (!isSettled && now - passedAt < UNSEEN_PASS_MS && !overview.isDue()) return undefined
+        passedAt = now
         await prepared(overview, signal)
-        model.update()
+        if (model.update()) pace.note(performance.now())
+        // Also what the pass itself touched.
+        dirtyAt = undefined
         return undefined
       },
       { clock: systemClock, intervalMs: TICK_MS, signal },
@@ -254,6 +267,7 @@ function managerView(
   { version, capabilities }: DashboardOptions,
   { manager, options, killSwitch }: PageSource,
   data: DataAge,
+  traffic: TrafficView | undefined,
 ): ManagerView {
   const { namespace, mode } = options()
   return {
@@ -263,6 +277,7 @@ function managerView(
     pausedBy: killSwitch.by.filter((each) => each !== 'unread'),
     isLeading: manager.isLeading,
     capabilities,
+    ...(traffic !== undefined && { traffic }),
     data,
   }
 }

@@ -24,6 +24,8 @@ export interface HandlerDeps {
   /** Ends streams when the server stops. */
   readonly signal: AbortSignal
   readonly onError: (error: unknown) => void
+  /** A token that has expired, or lost rights, ends its stream after so long. @default 60 s */
+  readonly recheckMs?: number
 }
 
 const CONTENT_SECURITY_POLICY =
@@ -40,7 +42,6 @@ const HEADERS = {
 
 /** Permalinks of the views: all of them are the shell. */
 const VIEWS = /^\/(?:(?:hosts|clusters|zones)(?:\/[^/]*)?|plan|history)?\/?$/
-/** A token that has expired, or lost rights, ends its stream after so long. */
 const RECHECK_MS = 60_000
 const MAX_TARGET_LENGTH = 8_192
 
@@ -184,7 +185,7 @@ async function stream(
         () => undefined,
       )
     }
-    const timer = session === undefined ? undefined : setInterval(recheck, RECHECK_MS)
+    const timer = session === undefined ? undefined : setInterval(recheck, deps.recheckMs ?? RECHECK_MS)
     await model.channelOf(rights).serve(response, lastId, AbortSignal.any([deps.signal, changed.signal]))
     clearInterval(timer)
     if (!changed.signal.aborted) break

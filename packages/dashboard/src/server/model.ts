@@ -7,7 +7,7 @@ import { API_VERSION, type DataAge, type HostView, type State } from '../api/sta
 import type { Overview } from '../view/overview.ts'
 import type { Question, Rights } from './rights.ts'
 import { Channel } from './stream.ts'
-import { questionsOf, Visible } from './visible.ts'
+import { questionsOf, type Shown, Visible } from './visible.ts'
 
 /** Octets of a piece of a snapshot. */
 const PIECE_LENGTH = 64 * 1024
@@ -17,7 +17,7 @@ const CHANNEL_KEPT_MS = 60_000
 interface Open {
   readonly channel: Channel
   readonly visible: Visible
-  readonly shown: { readonly hosts: Set<string>; readonly needs: Set<string> }
+  readonly shown: Shown
   emptyAtMs: number | undefined
 }
 
@@ -38,8 +38,8 @@ export class Model {
     return [...this.#channels.values()].reduce((sum, { channel }) => sum + channel.readers, 0)
   }
 
-  /** Publishes what changed. */
-  update(): void {
+  /** Publishes what changed. False: nothing did. */
+  update(): boolean {
     const difference = this.#overview.update()
     if (difference !== undefined)
       for (const { channel, visible, shown } of this.#channels.values())
@@ -49,6 +49,7 @@ export class Model {
     this.#wasCurrent = isCurrent
     this.#closeEmpty()
     if (this.#channels.size === 0) this.#overview.forgetTexts()
+    return difference !== undefined
   }
 
   /** What has to be known of a reader's rights. */
@@ -62,7 +63,7 @@ export class Model {
   }
 
   visibleTo(rights: Rights): Visible {
-    return new Visible(rights, (name) => this.#overview.findHost(name))
+    return new Visible(rights, this.#overview)
   }
 
   /** The JSON in pieces: 10 000 hosts are serialised once, and not for each reader. */
@@ -80,19 +81,15 @@ export class Model {
     const known = this.#channels.get(rights.key)
     if (known !== undefined) return known.channel
     const visible = this.visibleTo(rights)
-    const { hosts, needsYou, version } = visible.state(this.#overview.state())
-    const shown = {
-      hosts: new Set(visible.isEverything ? [] : hosts.map(({ name }) => name)),
-      needs: new Set(visible.isEverything ? [] : needsYou.map(({ id }) => id)),
-    }
+    const state = visible.state(this.#overview.state())
     const channel = new Channel(
       {
         snapshot: () => this.state(visible),
         beat: () => ({ at: new Date().toISOString(), data: this.#age() }),
       },
-      version,
+      state.version,
     )
-    this.#channels.set(rights.key, { channel, visible, shown, emptyAtMs: undefined })
+    this.#channels.set(rights.key, { channel, visible, shown: visible.shownOf(state), emptyAtMs: undefined })
     return channel
   }
 

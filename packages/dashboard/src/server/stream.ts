@@ -34,10 +34,12 @@ export class Channel {
   #kept: Kept[] = []
   #octets = 0
   #version: string
+  readonly #stalledMs: number
 
-  constructor(source: ChannelSource, version: string) {
+  constructor(source: ChannelSource, version: string, stalledMs = STALLED_MS) {
     this.#source = source
     this.#version = version
+    this.#stalledMs = stalledMs
   }
 
   get readers(): number {
@@ -71,6 +73,7 @@ export class Channel {
     let wasCurrent: boolean | undefined
     let wake: () => void = () => undefined
     const notify = (): void => wake()
+    const give = async (text: string | Buffer): Promise<boolean> => send(response, text, stop, this.#stalledMs)
     this.#readers.add(notify)
     try {
       while (!stop.aborted) {
@@ -78,20 +81,20 @@ export class Channel {
         const texts = version === undefined ? undefined : this.#after(version)
         if (texts === undefined) {
           const snapshot = this.#source.snapshot()
-          for (const piece of framed(snapshot)) if (!(await send(response, piece, stop))) return
+          for (const piece of framed(snapshot)) if (!(await give(piece))) return
           version = snapshot.version
           // What was published meanwhile follows it.
           continue
         }
         for (const { text, version: sent } of texts) {
-          if (!(await send(response, text, stop))) return
+          if (!(await give(text))) return
           version = sent
         }
         const beat = this.#source.beat()
         if (performance.now() >= beatAt || beat.data.isCurrent !== wasCurrent) {
           wasCurrent = beat.data.isCurrent
           beatAt = performance.now() + BEAT_MS
-          if (!(await send(response, `event: beat\ndata: ${JSON.stringify(beat)}\n\n`, stop))) return
+          if (!(await give(`event: beat\ndata: ${JSON.stringify(beat)}\n\n`))) return
         }
         if (version !== this.#version) continue
         await untilWoken(woken, Math.max(1, beatAt - performance.now()), stop)
@@ -122,10 +125,15 @@ function* framed({
 }
 
 /** Waits until the reader has room. False: it is gone, or was closed because it does not read. */
-export async function send(response: ServerResponse, text: string | Buffer, stop: AbortSignal): Promise<boolean> {
+export async function send(
+  response: ServerResponse,
+  text: string | Buffer,
+  stop: AbortSignal,
+  stalledMs = STALLED_MS,
+): Promise<boolean> {
   if (stop.aborted || response.destroyed) return false
   if (response.write(text)) return true
-  const late = AbortSignal.any([stop, AbortSignal.timeout(STALLED_MS)])
+  const late = AbortSignal.any([stop, AbortSignal.timeout(stalledMs)])
   try {
     await once(response, 'drain', { signal: late })
     return true

@@ -1,6 +1,16 @@
 /** What of the state a reader may see. Pure. */
-import type { EventView, HostView, NeedView, ObjectRef, State } from '../api/state.ts'
+import {
+  type ClusterView,
+  type EventView,
+  type HostView,
+  type ManagerView,
+  MAX_NEEDS,
+  type NeedView,
+  type ObjectRef,
+  type State,
+} from '../api/state.ts'
 import type { Difference, Keyed } from '../api/stream.ts'
+import type { Overview } from '../view/overview.ts'
 import type { Question, Rights } from './rights.ts'
 
 const RESOURCES = {
@@ -19,28 +29,42 @@ function questionOf({ by, namespace }: Pick<HostView, 'by' | 'namespace'>): Ques
   return { verb: 'list', resource: RESOURCES[by], ...(namespace !== '' && { namespace }) }
 }
 
+/** Who may list these sees everything, and costs no more than one without a token. */
+const EVERYTHING: readonly Question[] = [
+  CLUSTERS,
+  ...[...new Set(Object.values(RESOURCES))].map((resource): Question => ({ verb: 'list', resource })),
+]
+
 /** What has to be known to show this state. */
 export function questionsOf(hosts: Iterable<HostView>): Question[] {
   const questions = new Map<string, Question>()
   for (const host of hosts) questions.set(`${host.by} ${host.namespace}`, questionOf(host))
-  return [CLUSTERS, ZONES, ...questions.values()]
+  return [...EVERYTHING, ...questions.values()]
 }
 
 export function mayReadZones(rights: Rights): boolean {
   return rights.may(ZONES)
 }
 
+/** What all of them together show; readers of a part get what their part shows. */
+export type Whole = Pick<Overview, 'findHost' | 'needs' | 'clustersOf'>
+
+/** What the readers of a channel have, by name or id. */
+export interface Shown {
+  readonly hosts: Set<string>
+  readonly clusters: Map<string, string>
+  readonly needs: Map<string, string>
+}
+
 export class Visible {
   readonly #rights: Rights
-  readonly #findHost: (name: string) => HostView | undefined
+  readonly #whole: Whole
+  readonly isEverything: boolean
 
-  constructor(rights: Rights, findHost: (name: string) => HostView | undefined) {
+  constructor(rights: Rights, whole: Whole) {
     this.#rights = rights
-    this.#findHost = findHost
-  }
-
-  get isEverything(): boolean {
-    return this.#rights.key === '*'
+    this.#whole = whole
+    this.isEverything = EVERYTHING.every((question) => rights.may(question))
   }
 
   readonly host = (host: HostView): boolean => this.#rights.may(questionOf(host))
@@ -52,7 +76,7 @@ export class Visible {
 
   #about(host: string | undefined, cluster: string | undefined, { namespace }: ObjectRef): boolean {
     if (host !== undefined) {
-      const view = this.#findHost(host)
+      const view = this.#whole.findHost(host)
       return view === undefined ? mayReadZones(this.#rights) : this.host(view)
     }
     if (cluster !== undefined) return this.#rights.may(CLUSTERS)
@@ -61,34 +85,85 @@ export class Visible {
 
   state(state: State): State {
     if (this.isEverything) return state
-    const needsYou = state.needsYou.filter(this.need)
+    const { changedAt: _, manager, ...rest } = state
+    const needs = this.#needs()
+    const lastHour = state.lastHour.filter(this.event)
+    const [newest] = lastHour
     return {
-      ...state,
-      clusters: this.#rights.may(CLUSTERS) ? state.clusters : [],
+      ...rest,
+      manager: withoutTraffic(manager),
+      clusters: this.#clusters(),
       hosts: state.hosts.filter(this.host),
       zones: mayReadZones(this.#rights) ? state.zones : [],
-      needsYou,
-      needsYouTotal: needsYou.length,
-      lastHour: state.lastHour.filter(this.event),
+      needsYou: needs.slice(0, MAX_NEEDS),
+      needsYouTotal: needs.length,
+      lastHour,
+      ...(newest !== undefined && { changedAt: newest.at }),
     }
   }
 
-  /** `shown`: the hosts and needs that the readers have; it is kept up to date. */
-  difference(difference: Difference, shown: { readonly hosts: Set<string>; readonly needs: Set<string> }): Difference {
-    if (this.isEverything) return difference
-    const { clusters, hosts, zones, needsYou, needsYouTotal: _, events, ...rest } = difference
-    const visibleHosts = narrow(hosts, ({ name }) => name, this.host, shown.hosts)
-    const visibleNeeds = narrow(needsYou, ({ id }) => id, this.need, shown.needs)
-    const visibleEvents = events?.filter(this.event)
+  /** What its readers have after `state`. */
+  shownOf({ hosts, clusters, needsYou }: State): Shown {
+    const isPart = !this.isEverything
     return {
-      ...rest,
-      ...(clusters !== undefined && this.#rights.may(CLUSTERS) && { clusters }),
-      ...(visibleHosts !== undefined && { hosts: visibleHosts }),
-      ...(zones !== undefined && mayReadZones(this.#rights) && { zones }),
-      ...(visibleNeeds !== undefined && { needsYou: visibleNeeds, needsYouTotal: shown.needs.size }),
-      ...(visibleEvents !== undefined && visibleEvents.length > 0 && { events: visibleEvents }),
+      hosts: new Set(isPart ? hosts.map(({ name }) => name) : []),
+      clusters: new Map(isPart ? clusters.map((each) => [each.name, JSON.stringify(each)]) : []),
+      needs: new Map(isPart ? needsYou.map((each) => [each.id, JSON.stringify(each)]) : []),
     }
   }
+
+  /** `shown` is kept up to date. */
+  difference(difference: Difference, shown: Shown): Difference {
+    if (this.isEverything) return difference
+    const { base, version, manager, changedAt, hosts, zones, events } = difference
+    const seenHosts = narrow(hosts, ({ name }) => name, this.host, shown.hosts)
+    const clusters = changes(this.#clusters(), ({ name }) => name, shown.clusters)
+    const needs = this.#needs()
+    const needsYou = changes(needs.slice(0, MAX_NEEDS), ({ id }) => id, shown.needs)
+    const seenZones = mayReadZones(this.#rights) ? zones : undefined
+    const seenEvents = events?.filter(this.event) ?? []
+    const parts = {
+      ...(seenHosts !== undefined && { hosts: seenHosts }),
+      ...(clusters !== undefined && { clusters }),
+      ...(seenZones !== undefined && { zones: seenZones }),
+      ...(needsYou !== undefined && { needsYou, needsYouTotal: needs.length }),
+    }
+    // That something else changed is nothing that they see.
+    const isChanged = Object.keys(parts).length > 0
+    return {
+      base,
+      version,
+      ...(manager !== undefined && { manager: withoutTraffic(manager) }),
+      ...parts,
+      ...(seenEvents.length > 0 && { events: seenEvents }),
+      ...(isChanged && changedAt !== undefined && { changedAt }),
+    }
+  }
+
+  #needs(): readonly NeedView[] {
+    return this.#whole.needs().filter(this.need)
+  }
+
+  #clusters(): ClusterView[] {
+    if (!this.#rights.may(CLUSTERS)) return []
+    return this.#whole.clustersOf(this.host, (leaf) => this.#rights.may(questionOf({ by: 'fleet', ...leaf })))
+  }
+}
+
+/** It is that of every host. */
+function withoutTraffic(manager: ManagerView): ManagerView {
+  const { traffic: _, ...rest } = manager
+  return rest
+}
+
+/** From what is shown to `items`; undefined: nothing. */
+function changes<T>(items: readonly T[], keyOf: (item: T) => string, shown: Map<string, string>): Keyed<T> | undefined {
+  const texts = new Map(items.map((item) => [keyOf(item), JSON.stringify(item)]))
+  const set = items.filter((item) => shown.get(keyOf(item)) !== texts.get(keyOf(item)))
+  const removed = [...shown.keys()].filter((key) => !texts.has(key))
+  shown.clear()
+  for (const [key, text] of texts) shown.set(key, text)
+  return set.length === 0 && removed.length === 0 ? undefined : { set, removed }
 }
 
 /** What may not be seen is removed where it was seen, and else not named at all. */

@@ -64,9 +64,8 @@ function named(cluster: string | undefined): Pick<AnswerView, 'cluster'> {
 }
 
 /** When the next band changes by time alone, ms since the epoch. */
-export function nextChangeMs(bands: readonly AnswerView[]): number | undefined {
-  const times = bands.flatMap(({ cachedUntil: until }) => (until === undefined ? [] : [Date.parse(until)]))
-  return times.length === 0 ? undefined : Math.min(...times)
+export function nextChangeMs(bands: readonly AnswerView[]): number {
+  return Math.min(...bands.flatMap(({ cachedUntil: until }) => (until === undefined ? [] : [Date.parse(until)])))
 }
 
 export function targetOf({ spec }: Immutable<DNSLoadBalancerEndpoint>): string {

@@ -8,6 +8,7 @@ interface Entry extends ClusterTotals {
   shares: number
   hosts: number
   answeredHosts: number
+  answeredRoots: number
   healthy: number
   unhealthy: number
   readonly addresses: Map<string, number>
@@ -15,6 +16,7 @@ interface Entry extends ClusterTotals {
 
 /** Of one host to one cluster. */
 interface Part {
+  readonly isOfRoot: boolean
   share: number
   healthy: number
   unhealthy: number
@@ -25,6 +27,7 @@ const NOTHING: ClusterTotals = {
   shares: 0,
   hosts: 0,
   answeredHosts: 0,
+  answeredRoots: 0,
   healthy: 0,
   unhealthy: 0,
   addresses: new Map(),
@@ -46,13 +49,24 @@ export class ClusterBook {
 
   /** Returns the clusters whose totals may differ. `host` undefined: it is gone. */
   set(name: string, host: { readonly cached: CachedHost; readonly view: HostView } | undefined): Set<string> {
+    const isAnswered = host?.view.answers.some(({ share }) => share > 0) === true
+    return this.#put(name, host === undefined ? undefined : partsOf(host), isAnswered)
+  }
+
+  /** The same of some hosts only. */
+  narrowed(isSeen: (name: string) => boolean): ClusterBook {
+    const book = new ClusterBook()
+    for (const [name, parts] of this.#parts) if (isSeen(name)) book.#put(name, parts, this.#answered.has(name))
+    return book
+  }
+
+  #put(name: string, after: ReadonlyMap<string, Part> | undefined, isAnswered: boolean): Set<string> {
     const before = this.#parts.get(name)
-    const after = host === undefined ? undefined : partsOf(host)
     for (const [cluster, part] of before ?? []) this.#add(cluster, part, -1)
     for (const [cluster, part] of after ?? []) this.#add(cluster, part, 1)
     if (after === undefined || after.size === 0) this.#parts.delete(name)
     else this.#parts.set(name, after)
-    if (host?.view.answers.some(({ share }) => share > 0) === true) this.#answered.add(name)
+    if (isAnswered) this.#answered.add(name)
     else this.#answered.delete(name)
     return new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])])
   }
@@ -63,6 +77,7 @@ export class ClusterBook {
     entry.shares += by * part.share
     entry.hosts += by
     entry.answeredHosts += part.share > 0 ? by : 0
+    entry.answeredRoots += part.isOfRoot && part.share > 0 ? by : 0
     entry.healthy += by * part.healthy
     entry.unhealthy += by * part.unhealthy
     for (const address of part.addresses) {
@@ -78,7 +93,13 @@ export class ClusterBook {
 function partsOf({ cached, view }: { readonly cached: CachedHost; readonly view: HostView }): Map<string, Part> {
   const parts = new Map<string, Part>()
   const partOf = (cluster: string): Part => {
-    const part = parts.get(cluster) ?? { share: 0, healthy: 0, unhealthy: 0, addresses: [] }
+    const part = parts.get(cluster) ?? {
+      isOfRoot: cached.by === 'fleet',
+      share: 0,
+      healthy: 0,
+      unhealthy: 0,
+      addresses: [],
+    }
     parts.set(cluster, part)
     return part
   }

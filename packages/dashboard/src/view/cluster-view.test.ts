@@ -15,12 +15,13 @@ const SERVING: ClusterTotals = {
   shares: 1,
   hosts: 1,
   answeredHosts: 1,
+  answeredRoots: 1,
   healthy: 1,
   unhealthy: 0,
   addresses: new Map([['203.0.113.1', 1]]),
 }
 const SICK = { ...SERVING, healthy: 0, unhealthy: 1 }
-const GONE = { ...SERVING, shares: 0, answeredHosts: 0 }
+const GONE = { ...SERVING, shares: 0, answeredHosts: 0, answeredRoots: 0 }
 const DRAIN = { drain: { enabled: true } }
 
 const view = (conditions: object[], totals: ClusterTotals, spec: object = {}, leaves = 0) =>
@@ -42,6 +43,13 @@ describe('the first that holds', () => {
     },
     { why: 'it drains and leaves are left', conditions: READY, totals: SICK, spec: DRAIN, leaves: 1, is: 'Draining' },
     { why: 'it drains and DNS still answers it', conditions: READY, totals: SERVING, spec: DRAIN, is: 'Draining' },
+    {
+      why: 'it drained, and DNS answers it for its wildcard only',
+      conditions: READY,
+      totals: { ...SERVING, answeredRoots: 0 },
+      spec: DRAIN,
+      is: 'Drained',
+    },
     { why: 'it drained', conditions: READY, totals: GONE, spec: DRAIN, is: 'Drained' },
     { why: 'none of its addresses is healthy', conditions: READY, totals: SICK, is: 'Unhealthy' },
     {
@@ -65,4 +73,9 @@ it('one that is lost says whether DNS still answers its addresses', () => {
     share: 0.5,
   })
   expect(view(LOST, GONE)).toMatchObject({ answersStill: false, share: 0 })
+})
+
+it('one that drained does not say that DNS answers it still, where that is of hosts that no drain moves', () => {
+  expect(view(READY, { ...SERVING, answeredRoots: 0 }, DRAIN)).toMatchObject({ state: 'Drained', answersStill: false })
+  expect(view(READY, SERVING, DRAIN)).toMatchObject({ state: 'Draining', answersStill: true })
 })

@@ -1,7 +1,7 @@
 /** The clusters of the overview: their state, from the Cluster, its leaves and the health of its addresses. Pure. */
 import { findCondition, type Immutable } from '@seamark/kube'
 import type { Cluster, LeafIngress } from '@seamark/operator'
-import type { ClusterState, ClusterView } from '../api/state.ts'
+import type { ClusterState, ClusterView, TrafficView } from '../api/state.ts'
 import { rounded } from './bands.ts'
 
 /** What all hosts together show about the addresses of one cluster. */
@@ -10,6 +10,8 @@ export interface ClusterTotals {
   readonly shares: number
   readonly hosts: number
   readonly answeredHosts: number
+  /** Of these, those that the fleet places. */
+  readonly answeredRoots: number
   readonly healthy: number
   readonly unhealthy: number
   readonly addresses: ReadonlyMap<string, number>
@@ -21,6 +23,7 @@ export interface ClusterFacts {
   readonly totals: ClusterTotals
   /** Hosts that are answered at all. */
   readonly answeredHosts: number
+  readonly traffic?: TrafficView
 }
 
 interface Judged {
@@ -31,10 +34,12 @@ interface Judged {
 }
 
 export function clusterView(facts: ClusterFacts): ClusterView {
-  const { cluster, leaves, totals, answeredHosts } = facts
+  const { cluster, leaves, totals, answeredHosts, traffic } = facts
   const { spec, status, metadata } = cluster
   const { state, text, reason, since } = judge(facts)
-  const answersStill = state !== 'Serving' && totals.answeredHosts > 0
+  // Other hosts, such as the wildcard of the cluster, stay as they are in a drain.
+  const isAskedFor = state === 'Draining' || state === 'Drained'
+  const answersStill = state !== 'Serving' && (isAskedFor ? totals.answeredRoots : totals.answeredHosts) > 0
   const location = [spec.location?.region, spec.location?.zone, spec.location?.geo].find((each) => each !== undefined)
   return {
     name: metadata.name ?? '',
@@ -43,14 +48,25 @@ export function clusterView(facts: ClusterFacts): ClusterView {
     ...(reason !== undefined && { reason }),
     ...(since !== undefined && { since }),
     answersStill,
-    share: rounded(answeredHosts === 0 ? 0 : totals.shares / answeredHosts),
-    hosts: totals.hosts,
-    answeredHosts: totals.answeredHosts,
+    ...numbersOf(totals, answeredHosts),
     leaves: leaves.length,
+    ...(traffic !== undefined && { traffic }),
     ...(spec.weight !== undefined && { weight: spec.weight }),
     ...(location !== undefined && { location }),
     ...(status?.version !== undefined && { version: status.version }),
     ...(spec.drain?.deadline !== undefined && { until: spec.drain.deadline }),
+  }
+}
+
+/** What is counted over hosts. */
+export function numbersOf(
+  totals: ClusterTotals,
+  answeredHosts: number,
+): Pick<ClusterView, 'share' | 'hosts' | 'answeredHosts' | 'addresses'> {
+  return {
+    share: rounded(answeredHosts === 0 ? 0 : totals.shares / answeredHosts),
+    hosts: totals.hosts,
+    answeredHosts: totals.answeredHosts,
     addresses: [...totals.addresses.keys()].sort(),
   }
 }
@@ -70,8 +86,10 @@ function judge({ cluster, leaves, totals }: ClusterFacts): Judged {
   const isAskedFor = cluster.spec.drain?.enabled === true || cluster.metadata.deletionTimestamp !== undefined
   if (isAskedFor) {
     // A leaf that keeps its traffic, for want of another one, is not drained.
-    const isDrained = leaves.length === 0 && totals.answeredHosts === 0
-    const text = isDrained ? 'no leaf is left, and DNS answers none of its addresses' : (draining?.message ?? 'drain')
+    const isDrained = leaves.length === 0 && totals.answeredRoots === 0
+    const text = isDrained
+      ? 'no leaf is left, and DNS answers none of its addresses for a host of the fleet'
+      : (draining?.message ?? 'drain')
     const reason = isDrained ? 'DrainCompleted' : (draining?.reason ?? 'ClusterDraining')
     const at = cluster.metadata.deletionTimestamp ?? (draining?.status === 'True' ? since(draining) : undefined)
     return { state: isDrained ? 'Drained' : 'Draining', text, reason, since: at }

@@ -10,6 +10,8 @@ import { refOf } from './needs.ts'
 
 /** Reports of other programs are not history of this one. */
 const OUR_CONTROLLERS = /^(seamark|contour-plus|dnslb)/
+/** Hosts with a change that is on its way. */
+const MAX_SETTLED = 1_000
 /** Of one pass; the others are one line. */
 const MAX_AT_ONCE = 20
 
@@ -37,6 +39,8 @@ export class EventLog {
   #events: readonly EventView[] = []
   #added: EventView[] = []
   #count = 0
+  /** What hosts were before a change of them was on its way: that one is under way is no verdict. */
+  readonly #settled = new Map<string, HostView>()
 
   /** Newest first. */
   get events(): readonly EventView[] {
@@ -98,7 +102,13 @@ export class EventLog {
   #changesOf(before: HostView, after: HostView, at: string): EventView[] {
     const about = { at, object: refOf(after.owner) ?? { kind: 'Host', name: after.name }, host: after.name }
     const events: EventView[] = []
-    if (before.state !== after.state || before.reason !== after.reason)
+    const settled = this.#settled.get(after.name) ?? before
+    const isPending = after.reason === ('ChangePending' satisfies Reason)
+    this.#settled.delete(after.name)
+    if (isPending) this.#settled.set(after.name, settled)
+    // Hosts that are gone meanwhile are not told of here.
+    for (const name of this.#settled.keys()) if (this.#settled.size > MAX_SETTLED) this.#settled.delete(name)
+    if (!isPending && (settled.state !== after.state || settled.reason !== after.reason))
       events.push({
         ...about,
         id: this.#nextId(),

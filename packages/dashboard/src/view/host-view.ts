@@ -5,6 +5,7 @@ import {
   type ExplainFacts,
   type Explanation,
   type HeldChange,
+  type Reason,
   REASONS,
 } from '@seamark/operator'
 import { findCondition } from '@seamark/kube'
@@ -78,6 +79,30 @@ export function judgeHost(facts: HostFacts): JudgedHost {
   }
 }
 
+/** Of a host that nothing declares, and whose deletion is held: clients get what they got. */
+export function undeclaredView(view: HostView, former: HostView | undefined): HostView {
+  const { held } = view
+  if (held === undefined) return view
+  const reason = held.reason as Reason
+  const { owner = '', namespace = '', by = view.by, ttl } = former ?? {}
+  return {
+    ...view,
+    owner,
+    namespace,
+    by,
+    state: 'degraded',
+    at: 'plan',
+    reason,
+    text: `${view.name} is degraded at plan: ${REASONS[reason]}`,
+    ...(ttl !== undefined && { ttl }),
+    ...(view.answersFrom !== 'zone' &&
+      former !== undefined && {
+        answersFrom: former.answersFrom,
+        answers: former.answers.map((answer) => ({ ...answer, isHeld: true })),
+      }),
+  }
+}
+
 /** The addresses of a wildcard are of the cluster that it is for. */
 function ownCluster({ owner }: CachedHost): (() => string) | undefined {
   const source = refOf(owner)
@@ -147,12 +172,14 @@ function sinceOf({ host, held }: HostFacts, state: HostView['state']): string | 
       return condition?.status === 'False' ? [condition.lastTransitionTime ?? ''] : []
     }),
   )
-  const { selection, endpoints = [] } = host.facts.balance ?? {}
+  const { certificate, balance } = host.facts
+  const { selection, endpoints = [] } = balance ?? {}
+  const ofCertificate = certificate?.validity?.since ?? certificate?.since
   const ofBalance = [
     ...(selection !== undefined && !selection.isReady ? [selection.since] : []),
     ...endpoints.flatMap(({ health, since }) => (health === 'unhealthy' && since !== undefined ? [since] : [])),
   ]
-  return [...ofHeld, ...ofRoots, ...ofBalance]
+  return [...ofHeld, ...ofRoots, ...ofBalance, ...(ofCertificate === undefined ? [] : [ofCertificate])]
     .filter((time) => time !== '')
     .sort()
     .at(-1)

@@ -13,7 +13,7 @@ export interface HeldItem {
 const KINDS_OF_NEED: Readonly<Partial<Record<Reason, NeedView['what']>>> = {
   ApplyRejected: 'refused',
   ClaimHeldByOther: 'refused',
-  CertificateNotReady: 'expiring',
+  CertificateExpiring: 'expiring',
   ForeignOwner: 'refused',
   HealthCheckRefused: 'refused',
   HostConflict: 'refused',
@@ -31,16 +31,17 @@ const KINDS_OF_NEED: Readonly<Partial<Record<Reason, NeedView['what']>>> = {
 }
 
 /** Undefined: it is as it should be, or the held set that it is in says it. */
-export function needOfHost(host: HostView): NeedView | undefined {
-  const { name, state, reason = '', owner, text, since } = host
+export function needOfHost(host: HostView, certificate?: { readonly name: string }): NeedView | undefined {
+  const { name, state, at, reason = '', owner, text, since } = host
   if (state === 'as it should be' || (host.held !== undefined && host.reason === host.held.reason)) return undefined
   const [headline = ''] = text.split('\n')
+  const isOfCertificate = at === 'certificate' && certificate !== undefined
   return {
     id: `host/${name}`,
     what: KINDS_OF_NEED[reason as Reason] ?? 'failing',
     severity: state,
     reason,
-    object: refOf(owner) ?? { kind: 'Host', name },
+    object: (isOfCertificate && refOf(`Certificate ${certificate.name}`)) || (refOf(owner) ?? { kind: 'Host', name }),
     text: headline,
     ...(since !== undefined && { since }),
     command: explainCommand(name),
@@ -103,7 +104,7 @@ export function needsOfHeld(held: readonly HeldItem[]): NeedView[] {
         what: 'held' as const,
         severity: 'degraded' as const,
         reason: change.code,
-        object: isObject ? objectOf(change) : { kind: 'Zone', name: scope },
+        object: isObject ? objectOfAll(items) : { kind: 'Zone', name: scope },
         text: `${what}: ${change.why || REASONS[change.code]}`,
         since: new Date(since).toISOString(),
         command: isApproved ? `seamark approve ${shellWord(id)}` : 'seamark plan',
@@ -111,6 +112,14 @@ export function needsOfHeld(held: readonly HeldItem[]): NeedView[] {
       },
     ]
   })
+}
+
+/** Of several namespaces it is the capability: who may read one of them does not learn of the others. */
+function objectOfAll(items: readonly HeldItem[]): ObjectRef {
+  const [first, ...others] = items.map(({ scope, change }) => ({ scope, object: objectOf(change) }))
+  if (first === undefined || others.every(({ object }) => object.namespace === first.object.namespace))
+    return first?.object ?? { kind: 'Capability', name: '' }
+  return { kind: 'Capability', name: first.scope }
 }
 
 export function needsOfManager({ pausedBy, namespace }: Pick<ManagerView, 'pausedBy' | 'namespace'>): NeedView[] {

@@ -1,12 +1,18 @@
+import { Service } from '@seamark/kube'
+import { HTTPProxy } from '@seamark/kube/contour'
 import { memoryCluster, type MemoryCluster } from '@seamark/kube/testing'
 import {
   CachedHosts,
   Cluster,
   DNSEndpoint,
+  Certificate,
   DNSLoadBalancer,
   DNSLoadBalancerEndpoint,
+  FIELD_MANAGER,
   GlobalIngress,
   LeafIngress,
+  type PublishOptions,
+  unified,
 } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
 import type { ManagerView, State } from '../api/state.ts'
@@ -25,12 +31,18 @@ const MANAGER: ManagerView = {
 }
 const START_MS = Date.UTC(2026, 2, 1)
 
-function openOverview(cluster: MemoryCluster, manager: () => ManagerView = () => MANAGER) {
+function openOverview(
+  cluster: MemoryCluster,
+  {
+    manager = () => MANAGER,
+    publish,
+  }: { readonly manager?: () => ManagerView; readonly publish?: PublishOptions } = {},
+) {
   const hosts = new CachedHosts({
     informers: cluster.informers,
     hasFleet: true,
     hasBalance: true,
-    publish: undefined,
+    publish,
     endpointScope: {},
   })
   const time = { nowMs: START_MS }
@@ -130,6 +142,74 @@ it('of more hosts that need somebody than are shown all are counted, also when t
   )
 })
 
+it('a change that is on its way is no verdict, and needs somebody when it takes too long', () => {
+  const cluster = memoryCluster()
+  const putOf = (generation: number, observedGeneration: number) =>
+    cluster.put(DNSEndpoint, {
+      metadata: { namespace: 'shop', name: 'web', generation },
+      spec: {
+        endpoints: [{ dnsName: nameOf(1), recordType: 'A', targets: [`203.0.113.${generation}`], recordTTL: 60 }],
+      },
+      status: { observedGeneration },
+    })
+  putOf(1, 1)
+  const { overview, time, step } = openOverview(cluster)
+  let state = overview.state()
+  putOf(2, 1)
+  state = step(state)
+  expect(state.hosts).toMatchObject([{ state: 'degraded', reason: 'ChangePending' }])
+  expect([state.needsYou, state.lastHour]).toEqual([[], []])
+  putOf(2, 2)
+  state = step(state)
+  expect(state.hosts).toMatchObject([{ state: 'as it should be' }])
+  expect([state.needsYou, state.lastHour]).toEqual([[], []])
+  putOf(3, 2)
+  state = step(state)
+  time.nowMs += 10_000
+  expect(overview.isDue()).toBe(true)
+  state = step(state)
+  expect(state.needsYou).toMatchObject([{ severity: 'degraded', reason: 'ChangePending' }])
+})
+
+it('a host whose deletion is held stays with what it answers, also when nothing declares it any more', () => {
+  const cluster = memoryCluster()
+  put(cluster, 1, '203.0.113.1')
+  put(cluster, 2, '203.0.113.2')
+  const { overview, step } = openOverview(cluster)
+  let state = overview.state()
+  for (const index of [1, 2]) cluster.remove(DNSEndpoint, `team-${index}/host-${index}`)
+  state = step(state)
+  expect(state.hosts).toEqual([])
+  const change = {
+    name: `${nameOf(1)}.`,
+    type: 'A',
+    op: 'delete' as const,
+    code: 'ShrinkBreakerOpen' as const,
+    why: '2 of 2 sources are gone',
+    source: 'u1',
+    key: 'k1',
+    since: START_MS,
+    set: '7c1f0a2b',
+  }
+  overview.setHeld([{ scope: 'demo.test', change }], [])
+  state = step(state)
+  expect(state.hosts).toMatchObject([
+    {
+      name: nameOf(1),
+      namespace: 'team-1',
+      owner: 'DNSEndpoint team-1/host-1',
+      state: 'degraded',
+      at: 'plan',
+      reason: 'ShrinkBreakerOpen',
+      answers: [{ address: '203.0.113.1', share: 1, isHeld: true }],
+    },
+  ])
+  expect(state.needsYou.map(({ id }) => id)).toEqual(['held/7c1f0a2b'])
+  expect(overview.judge(nameOf(1))?.judged.view).toEqual(state.hosts[0])
+  overview.setHeld([], [])
+  expect(step(state).hosts).toEqual([])
+})
+
 const READY = ['Reachable', 'Ready'].map((type) => ({
   type,
   status: 'True' as const,
@@ -201,6 +281,34 @@ describe('a fleet', () => {
     expect(hosts).toMatchObject([{ name: 'shop.demo.test', by: 'fleet', answersFrom: 'asked', namespace: 'shop' }])
   })
 
+  it('the numbers of a cluster follow the hosts that are counted', () => {
+    const cluster = memoryCluster()
+    putFleet(cluster, 2)
+    put(cluster, 1, '10.0.0.1')
+    const { overview } = openOverview(cluster)
+    const numbers = (namespace: string) =>
+      overview
+        .clustersOf(
+          (host) => host.namespace === namespace,
+          (leaf) => leaf.namespace === namespace,
+        )
+        .map(({ hosts, answeredHosts, leaves, share }) => [hosts, answeredHosts, leaves, share])
+    expect(numbers('shop')).toEqual([
+      [1, 1, 1, 0.5],
+      [1, 1, 1, 0.5],
+    ])
+    expect(numbers('team-1')).toEqual([
+      [0, 0, 0, 0],
+      [1, 1, 0, 1],
+    ])
+    expect(
+      overview.clustersOf(
+        () => true,
+        () => true,
+      ),
+    ).toEqual(overview.state().clusters)
+  })
+
   it('an address of a cluster is shown as such also where another host answers it', () => {
     const cluster = memoryCluster()
     putFleet(cluster, 2)
@@ -239,6 +347,7 @@ describe('a fleet', () => {
     expect(states(state)).toEqual(['10.0.0.0 answered', '10.0.0.1 cached'])
     expect(state.hosts[0]?.answers[1]?.cachedUntil).toBe('2026-03-01T00:00:30.000Z')
     expect(state.clusters.map((each) => each.state)).toEqual(['Serving', 'Unhealthy'])
+    expect(state.needsYou.find(({ id }) => id === 'cluster/c001')?.since).toBe('2026-03-01T00:00:05.000Z')
     expect(state.needsYou.map(({ id }) => id)).toContain('cluster/c001')
     expect(state.lastHour.map(({ what, cluster: name, host }) => `${what} ${name ?? host}`)).toEqual(
       expect.arrayContaining(['verdict c001', 'verified shop.demo.test']),
@@ -290,5 +399,108 @@ describe('a fleet', () => {
     })
     overview.setHeld([], [])
     expect(step(after).needsYou).toEqual([])
+  })
+})
+
+describe('a certificate', () => {
+  const HOST = 'tls.demo.test'
+  const publish = {
+    ...unified,
+    sources: ['HTTPProxy'] as const,
+    services: [{ service: 'projectcontour/envoy' }],
+    defaultIssuerName: 'ca',
+  }
+  const ready = (status: 'True' | 'False', message = '') => [
+    { type: 'Ready', status, message, lastTransitionTime: '2026-02-28T12:00:00Z' },
+  ]
+  const issued = { notAfter: '2026-03-03T00:00:00Z', renewalTime: '2026-02-28T00:00:00Z' }
+
+  function open(status: Certificate['status']) {
+    const cluster = memoryCluster()
+    cluster.put(HTTPProxy, {
+      metadata: {
+        namespace: 'shop',
+        name: 'web',
+        uid: 'u-web',
+        creationTimestamp: '2026-01-01T00:00:00Z',
+        annotations: { 'kubernetes.io/tls-acme': 'true' },
+      },
+      spec: { virtualhost: { fqdn: HOST, tls: { secretName: 'web-tls' } } },
+    })
+    cluster.put(Service, {
+      metadata: { namespace: 'projectcontour', name: 'envoy' },
+      spec: { type: 'LoadBalancer' },
+      status: { loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } },
+    })
+    cluster.put(DNSEndpoint, {
+      metadata: {
+        namespace: 'shop',
+        name: 'web',
+        annotations: { 'seamark.io/owned-by': 'HTTPProxy/shop/web' },
+        managedFields: [
+          { manager: FIELD_MANAGER, operation: 'Apply', fieldsType: 'FieldsV1', fieldsV1: { 'f:spec': {} } },
+        ],
+      },
+      spec: { endpoints: [{ dnsName: HOST, recordType: 'A', targets: ['192.0.2.1'], recordTTL: 60 }] },
+    })
+    const put = (now: NonNullable<Certificate['status']>) =>
+      cluster.put(Certificate, {
+        metadata: { namespace: 'shop', name: 'web' },
+        spec: { dnsNames: [HOST], secretName: 'web-tls', issuerRef: { kind: 'ClusterIssuer', name: 'ca' }, usages: [] },
+        status: now,
+      })
+    put(status ?? {})
+    return { ...openOverview(cluster, { publish }), put }
+  }
+
+  it('that could not be issued, or renewed in time, needs somebody', () => {
+    const needs = (status: Certificate['status']) => open(status).overview.state().needsYou
+    const object = { kind: 'Certificate', namespace: 'shop', name: 'web' }
+    const command = `seamark explain ${HOST}`
+    expect(needs({ conditions: ready('False', 'the issuer is not found') })).toMatchObject([
+      {
+        what: 'failing',
+        severity: 'degraded',
+        reason: 'CertificateNotReady',
+        object,
+        since: '2026-02-28T12:00:00Z',
+        command,
+      },
+    ])
+    expect(needs({ conditions: ready('True'), ...issued, notAfter: '2026-03-01T12:00:00Z' })).toMatchObject([
+      {
+        what: 'expiring',
+        severity: 'degraded',
+        reason: 'CertificateExpiring',
+        object,
+        since: '2026-02-28T18:00:00.000Z',
+        command,
+      },
+    ])
+    expect(needs({ conditions: ready('True'), ...issued, notAfter: '2026-02-28T23:00:00Z' })).toMatchObject([
+      {
+        what: 'expiring',
+        severity: 'broken',
+        reason: 'CertificateExpiring',
+        since: '2026-02-28T23:00:00.000Z',
+        command,
+      },
+    ])
+    expect(needs({ conditions: ready('True'), ...issued })).toEqual([])
+  })
+
+  it('expires by time alone, and is as it should be after it was renewed', () => {
+    const { overview, time, step, put } = open({ conditions: ready('True'), ...issued })
+    let state = overview.state()
+    const at = (now: string) => {
+      time.nowMs = Date.parse(now)
+      expect(overview.isDue()).toBe(true)
+      return (state = step(state)).needsYou.map(({ what, severity }) => `${what} ${severity}`)
+    }
+    expect(overview.isDue()).toBe(false)
+    expect(at('2026-03-01T12:00:00Z')).toEqual(['expiring degraded'])
+    expect(at('2026-03-03T00:00:00Z')).toEqual(['expiring broken'])
+    put({ conditions: ready('True'), notAfter: '2026-06-01T00:00:00Z', renewalTime: '2026-05-01T00:00:00Z' })
+    expect(step(state).needsYou).toEqual([])
   })
 })

@@ -4,7 +4,14 @@
  *
  * Guarantees: `applyDifference(state before, update())` is `state` after; a version names one state of one process.
  */
-import { type CachedHost, type CachedHosts, canonicalName, isInvalid, isObjectScope } from '@seamark/operator'
+import {
+  type CachedHost,
+  type CachedHosts,
+  canonicalName,
+  isInvalid,
+  isObjectScope,
+  type Reason,
+} from '@seamark/operator'
 import {
   API_VERSION,
   type ClusterView,
@@ -18,17 +25,19 @@ import {
 import { byHarm, byName, type Difference, type Keyed } from '../api/stream.ts'
 import { nextChangeMs } from './bands.ts'
 import { ClusterBook } from './cluster-book.ts'
-import { clusterView } from './cluster-view.ts'
+import { clusterView, numbersOf } from './cluster-view.ts'
 import type { EventLog } from './event-log.ts'
-import { judgeHost, type JudgedHost } from './host-view.ts'
+import { judgeHost, type JudgedHost, undeclaredView } from './host-view.ts'
 import { type HeldItem, needOfCluster, needOfHost, needOfZone, needsOfHeld, needsOfManager } from './needs.ts'
 import { type OwnZones, textOf } from './own-zones.ts'
+import type { TrafficRates } from './traffic.ts'
 
 export interface OverviewDeps {
   readonly hosts: CachedHosts
   /** Undefined: no DNS server in this process. */
   readonly zones: OwnZones | undefined
   readonly log: EventLog
+  readonly traffic?: TrafficRates
   /** Without the age of the data, which each beat of the stream has. */
   readonly manager: () => ManagerView
   /** There is no provider but our own server. */
@@ -37,6 +46,11 @@ export interface OverviewDeps {
   readonly epoch: string
   readonly now: () => number
 }
+
+/** A mass deletion is held within seconds. */
+const MAX_GONE = 20_000
+/** Within so long a change is written, unless something is wrong. */
+const PENDING_MS = 10_000
 
 /** Zones of other providers, as their stored state shows them. */
 export interface OtherZone {
@@ -56,8 +70,10 @@ export class Overview {
   readonly #needs: Shelf<NeedView> = new Map()
   /** Of everything but hosts. */
   readonly #otherNeeds = new Map<string, NeedView>()
-  /** Hosts that need somebody: what they need is read from them, of those that are shown. */
-  readonly #needing = new Set<string>()
+  /** Hosts that need somebody, with their Certificate: what they need is read from them, of those that are shown. */
+  readonly #needing = new Map<string, string>()
+  /** Of no single host, cluster or zone. */
+  #wholeNeeds: readonly NeedView[] = []
   /** The most harmful of them; undefined: a host has changed. */
   #needsOfHosts: readonly NeedView[] | undefined
   /** The JSON of hosts that somebody has asked for. */
@@ -65,6 +81,8 @@ export class Overview {
   readonly #book = new ClusterBook()
   /** Host → when it changes by time alone. */
   readonly #timed = new Map<string, number>()
+  /** Hosts that nothing declares any more, oldest first. */
+  readonly #gone = new Map<string, HostView>()
   /** Since when a host is in a state that its objects do not date, where this process saw it begin. */
   readonly #since = new Map<string, { readonly key: string; readonly at: string }>()
   #held: readonly HeldItem[] = []
@@ -97,6 +115,8 @@ export class Overview {
     const touched = [...new Set([...before.keys(), ...this.#heldByName.keys()])].filter(
       (name) => JSON.stringify(before.get(name)) !== JSON.stringify(this.#heldByName.get(name)),
     )
+    const isDeletion = ({ change }: HeldItem): boolean => change.op === 'delete'
+    this.#deps.hosts.keep([...this.#heldByName].flatMap(([name, items]) => (items.some(isDeletion) ? [name] : [])))
     this.#deps.hosts.touch(touched)
   }
 
@@ -108,7 +128,8 @@ export class Overview {
   judge(name: string): { readonly cached: CachedHost; readonly judged: JudgedHost } | undefined {
     const { hosts, zones, hasOnlyOwnZones, manager, now } = this.#deps
     const { mode, pausedBy } = manager()
-    const cached = hosts.factsOf(name, { manager: { mode, isPaused: pausedBy.length > 0 } })
+    const nowMs = now()
+    const cached = hosts.factsOf(name, { manager: { mode, isPaused: pausedBy.length > 0 } }, nowMs)
     if (cached === undefined) return undefined
     const held = (this.#heldByName.get(name) ?? []).map(({ change }) => change)
     const judged = judgeHost({
@@ -117,9 +138,10 @@ export class Overview {
       held,
       clusterOf: (address) => hosts.clusterOf(address),
       ...(hasOnlyOwnZones && zones !== undefined && { onlyZones: zones.names }),
-      nowMs: now(),
+      nowMs,
     })
-    return { cached, judged: { ...judged, view: this.#dated(judged.view) } }
+    const view = cached.owner === '' ? undeclaredView(judged.view, this.#formerOf(name)) : judged.view
+    return { cached, judged: { ...judged, view: this.#dated(view) } }
   }
 
   /** Something changed that nobody is told of: a zone, or a host by time alone. */
@@ -156,6 +178,7 @@ export class Overview {
     const nowMs = now()
     this.prepare(Number.POSITIVE_INFINITY)
     const { hosts: pendingHosts, clusters: touchedClusters, changed } = this.#pending
+    for (const cluster of this.#deps.traffic?.take(nowMs) ?? []) touchedClusters.add(cluster)
     const hostChange = keyed(pendingHosts)
     this.#pending = newPending()
     if (!this.#isFirst) log.hostsChanged(changed, nowMs)
@@ -230,6 +253,30 @@ export class Overview {
     return this.#hosts.get(name)
   }
 
+  /** All of them, also those that `state` cuts. */
+  needs(): NeedView[] {
+    const ofHosts = [...this.#needing.keys()].flatMap((name) => this.#needOf(name) ?? [])
+    return [...this.#wholeNeeds, ...this.#otherNeeds.values(), ...ofHosts].sort(byHarm)
+  }
+
+  /** The clusters with the numbers of some hosts only; `leaf`: whether a leaf is one of theirs. */
+  clustersOf(
+    isSeen: (host: HostView) => boolean,
+    leaf: (leaf: { readonly namespace: string }) => boolean,
+  ): ClusterView[] {
+    const book = this.#book.narrowed((name) => {
+      const host = this.findHost(name)
+      return host !== undefined && isSeen(host)
+    })
+    return sorted(this.#clusters).map((view) => {
+      const { traffic: _, ...cluster } = view
+      const leaves = this.#deps.hosts
+        .leavesOf(cluster.name)
+        .filter(({ metadata }) => leaf({ namespace: metadata.namespace ?? '' })).length
+      return { ...cluster, ...numbersOf(book.of(cluster.name), book.answeredHosts), leaves }
+    })
+  }
+
   #updateHost(name: string): void {
     const { hosts: change, clusters, changed } = this.#pending
     this.#timed.delete(name)
@@ -242,16 +289,35 @@ export class Overview {
     )
     for (const cluster of touched) clusters.add(cluster)
     this.#needsOfHosts = undefined
-    if (view === undefined || needOfHost(view) === undefined) this.#needing.delete(name)
-    else this.#needing.add(name)
+    const pendingMs = view === undefined ? undefined : this.#pendingUntilMs(view)
+    const certificate = found?.cached.facts.certificate
+    if (view !== undefined && pendingMs === undefined && needOfHost(view, certificate) !== undefined)
+      this.#needing.set(name, certificate?.name ?? '')
+    else this.#needing.delete(name)
     if (view === undefined) {
+      if (before !== undefined) this.#gone.set(name, before)
+      for (const first of this.#gone.keys()) if (this.#gone.size > MAX_GONE) this.#gone.delete(first)
       this.#since.delete(name)
       remove(this.#hosts, change, name)
       return
     }
-    const atMs = nextChangeMs(view.answers)
-    if (atMs !== undefined) this.#timed.set(name, atMs)
+    this.#gone.delete(name)
+    const { changesAtMs = Infinity } = found?.cached.facts.certificate ?? {}
+    const atMs = Math.min(nextChangeMs(view.answers), changesAtMs, pendingMs ?? Infinity)
+    if (atMs !== Infinity) this.#timed.set(name, atMs)
     if (set(this.#hosts, change, name, view) && before !== undefined) changed.push([before, view])
+  }
+
+  /** As it was when something declared it: that its deletion is held is known a little later. */
+  #formerOf(name: string): HostView | undefined {
+    return this.findHost(name) ?? this.#gone.get(name)
+  }
+
+  /** A change that is being written needs nobody; undefined: it takes too long, or there is none. */
+  #pendingUntilMs({ reason, since }: HostView): number | undefined {
+    if (reason !== ('ChangePending' satisfies Reason) || since === undefined) return undefined
+    const untilMs = Date.parse(since) + PENDING_MS
+    return untilMs > this.#deps.now() ? untilMs : undefined
   }
 
   /** What the objects do not date has been so since this process saw it. */
@@ -287,12 +353,15 @@ export class Overview {
       present.add(name)
       if (touched !== undefined && !touched.has(name)) continue
       const before = this.#clusters.get(name)
-      const view = clusterView({
+      const traffic = this.#deps.traffic?.of(name)
+      const judged = clusterView({
         cluster,
         leaves: hosts.leavesOf(name),
         totals: this.#book.of(name),
         answeredHosts: this.#book.answeredHosts,
+        ...(traffic !== undefined && { traffic }),
       })
+      const view = this.#isFirst ? judged : sinceSeen(judged, before, nowMs)
       if (!set(this.#clusters, change, name, view)) continue
       if (!this.#isFirst) log.clusterChanged(before, view, nowMs)
       this.#note(`cluster/${name}`, needOfCluster(view))
@@ -329,6 +398,7 @@ export class Overview {
 
   #updateNeeds(manager: ManagerView): Keyed<NeedView> {
     const whole = [...needsOfHeld(this.#held), ...needsOfManager(manager)]
+    this.#wholeNeeds = whole
     this.#needsTotal = whole.length + this.#otherNeeds.size + this.#needing.size
     const first = [...whole, ...this.#otherNeeds.values(), ...(this.#needsOfHosts ??= this.#firstNeedsOfHosts())]
       .sort(byHarm)
@@ -342,14 +412,20 @@ export class Overview {
 
   /** As many as are shown at most. */
   #firstNeedsOfHosts(): NeedView[] {
-    const ranked = [...this.#needing].flatMap((name) => {
+    const ranked = [...this.#needing.keys()].flatMap((name) => {
       const host = this.#hosts.get(name)
       return host === undefined ? [] : [{ host, severity: host.state, since: host.since, id: name }]
     })
     return ranked
       .sort(byHarm)
       .slice(0, MAX_NEEDS)
-      .flatMap(({ host }) => needOfHost(host) ?? [])
+      .flatMap(({ id }) => this.#needOf(id) ?? [])
+  }
+
+  #needOf(name: string): NeedView | undefined {
+    const host = this.#hosts.get(name)
+    const certificate = this.#needing.get(name)
+    return host && needOfHost(host, certificate === undefined || certificate === '' ? undefined : { name: certificate })
   }
 
   #note(key: string, need: NeedView | undefined): void {
@@ -360,6 +436,14 @@ export class Overview {
 
 function stateKey({ state, reason = '' }: HostView): string {
   return `${state} ${reason}`
+}
+
+/** What no condition dates, such as the health of its addresses, has been so since this process saw it. */
+function sinceSeen(view: ClusterView, before: ClusterView | undefined, nowMs: number): ClusterView {
+  if (view.since !== undefined) return view
+  const isSame = before?.state === view.state && before.reason === view.reason
+  const since = isSame ? before.since : new Date(nowMs).toISOString()
+  return since === undefined ? view : { ...view, since }
 }
 
 interface Pending {

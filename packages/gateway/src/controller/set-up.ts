@@ -72,6 +72,8 @@ export interface GatewayOptions extends ListenAddresses {
   readonly routeEndpoint?: (endpoint: Endpoint) => Endpoint
   /** Called when the ports are open. */
   readonly onReady?: (addresses: ProxyAddresses) => void
+  /** Gets what reads the requests that were answered, by class of the status; Envoy counts for itself. */
+  readonly onAnswers?: (read: () => ReadonlyMap<string, number> | undefined) => void
   /** Called after each build that was put into effect. */
   readonly onBuild?: (build: Build) => void
 }
@@ -136,6 +138,7 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
             publishStatuses()
           },
         })
+  options.onAnswers?.(() => dataPlane.counters().answers)
   createGatewayMetrics(mgr.metrics.registry, () => ({
     ir: current?.ir,
     statuses: [],

@@ -23,8 +23,10 @@ export interface CertificateSpec {
 export interface Certificate extends Obj {
   spec: CertificateSpec
   status?: {
-    conditions?: { type: string; status: string; reason?: string; message?: string }[]
+    conditions?: { type: string; status: string; reason?: string; message?: string; lastTransitionTime?: string }[]
     notAfter?: string
+    /** When cert-manager begins to renew it. */
+    renewalTime?: string
   }
 }
 

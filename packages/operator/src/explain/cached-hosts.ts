@@ -4,12 +4,13 @@
  *
  * Flow: `start` subscribes to the kinds of the capabilities; each change marks the hosts that it is about; `takeDirty` returns
  * them; `factsOf` collects. Costs follow what changed, not how many hosts there are.
- * Guarantees: reads caches and zones of this process only, and writes nothing. What is not cached (the status of Certificates,
- * the records of other providers, the Events of a source) is not known here, and counts as neither present nor absent.
+ * Guarantees: reads caches and zones of this process only, and writes nothing. What is not cached (the records of
+ * other providers, the Events of a source) is not known here, and counts as neither present nor absent.
  */
 import { type Change, type Index, type Informer, type Informers, NotSynced, poll, systemClock } from '@seamark/kube'
 import { type Immutable, keyOf, type Kind, type Obj, parseKey } from '@seamark/kube/object'
 import { normalizeHost } from '@seamark/dialects'
+import { Certificate } from '../api/certificate.ts'
 import { Cluster } from '../api/cluster.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
@@ -31,7 +32,8 @@ import { readAlone, sourceKindToken } from '../publish/sources/source-reader.ts'
 import { canonicalName, isInvalid } from '../rrset/rrset.ts'
 import { balanceFactOf } from './balance-fact.ts'
 import { ClusterAddresses } from './cluster-addresses.ts'
-import type { BalanceFact, ExplainFacts } from './facts.ts'
+import { certificateFact } from './certificate-fact.ts'
+import type { BalanceFact, CertificateFact, ExplainFacts } from './facts.ts'
 import { directEndpointOf } from './direct-endpoint.ts'
 import { fleetFacts } from './fleet-facts.ts'
 import { choose, directFacts, endpointFact, type HostDecision, ownedEndpoint, sourceFacts } from './gather.ts'
@@ -46,7 +48,7 @@ export interface CachedHostsDeps {
   readonly endpointScope: { readonly namespace?: string }
 }
 
-/** What declares a host, and what it is made of. */
+/** What declares a host, and what it is made of; an `owner` of '': nothing does any more, and its records are kept. */
 export interface CachedHost {
   /** Without plan and answer: those are of DNS. */
   readonly facts: Omit<ExplainFacts, 'plan' | 'answers'>
@@ -72,12 +74,15 @@ export class CachedHosts {
   readonly #decider: SourceDecider | undefined
   /** How many objects name a host. */
   readonly #names = new Map<string, number>()
+  /** Nothing may name them any more, and their records are kept. */
+  #kept: ReadonlySet<string> = new Set()
   readonly #dirty = new Set<string>()
   readonly #dirtyClusters = new Set<string>()
   /** Sources that name a host: `Kind namespace/name`. Most hosts have one, which takes a quarter of the memory of a Set of one. */
   readonly #sources = new Map<string, string | Set<string>>()
   readonly #addresses = new ClusterAddresses()
   #listener: () => void = () => undefined
+  #certificates: Pick<Informer<Certificate>, 'hasSynced' | 'state'> | undefined
   readonly #watched: Pick<Informer<Obj>, 'hasSynced' | 'failure'>[] = []
   readonly #index: {
     readonly globals: Index<GlobalIngress>
@@ -117,7 +122,7 @@ export class CachedHosts {
       naming: (object: Immutable<T>) => readonly string[],
       about: (object: Immutable<T>) => readonly string[] = () => [],
       scope: { readonly namespace?: string } = {},
-    ): void => {
+    ): Informer<T> => {
       const informer = this.#deps.informers.informer(kind, scope)
       this.#watched.push(informer)
       stops.push(
@@ -129,6 +134,7 @@ export class CachedHosts {
           for (const object of [...before, ...after]) this.#mark(about(object))
         }),
       )
+      return informer
     }
     if (hasFleet) {
       watch(Cluster, none, (object) => this.#touchCluster(object.metadata.name ?? ''))
@@ -153,6 +159,8 @@ export class CachedHosts {
       watch(sourceKindToken(source), (object) => readAlone(source, object).hosts.map(normalizeHost).filter(isHost))
       stops.push(this.#watchSources(source))
     }
+    if (publish?.children.includes('Certificate') === true)
+      this.#certificates = watch(Certificate, none, ({ spec }) => spec.dnsNames.map(normalizeHost))
     watch(DNSEndpoint, (object) => namesOf(object).filter(isHost), none, endpointScope)
     return () => {
       for (const stop of stops) stop()
@@ -164,12 +172,20 @@ export class CachedHosts {
     for (const informer of this.#watched) await untilRead(informer, signal)
   }
 
-  names(): IterableIterator<string> {
-    return this.#names.keys()
+  names(): Iterable<string> {
+    return new Set([...this.#names.keys(), ...this.#kept])
   }
 
   has(host: string): boolean {
-    return this.#names.has(host)
+    return this.#names.has(host) || this.#kept.has(host)
+  }
+
+  /** Names whose deletion is held: they are hosts also while nothing names them. */
+  keep(names: Iterable<string>): void {
+    const before = this.#kept
+    this.#kept = new Set([...names].filter(isHost))
+    this.#mark([...before].filter((name) => !this.#kept.has(name)))
+    this.#mark([...this.#kept].filter((name) => !before.has(name)))
   }
 
   /** Hosts whose facts may have changed since the last call, also those that are gone. */
@@ -199,7 +215,7 @@ export class CachedHosts {
   }
 
   /** Undefined: nothing names the host. */
-  factsOf(host: string, managed: Pick<ExplainFacts, 'manager'>): CachedHost | undefined {
+  factsOf(host: string, managed: Pick<ExplainFacts, 'manager'>, nowMs: number): CachedHost | undefined {
     if (!this.has(host)) return undefined
     const { informers, hasFleet } = this.#deps
     const globals = hasFleet ? (this.#read(() => informers.by(this.#index.globals, host)) ?? []) : []
@@ -213,7 +229,7 @@ export class CachedHosts {
       ({ spec }) => this.#read(() => informers.by(this.#index.leaves, spec.rootRef.uid)) ?? [],
     )
     const trace = this.#traceOf(host, globals, leaves)
-    const own = this.#ownFacts(host, managed)
+    const own = this.#ownFacts(host, managed, nowMs)
     const facts: CachedHost['facts'] = {
       ...own.facts,
       ...(balance !== undefined && { balance }),
@@ -281,7 +297,7 @@ export class CachedHosts {
   }
 
   /** Of a source of publish, or of a DNSEndpoint without one. */
-  #ownFacts(host: string, managed: Pick<ExplainFacts, 'manager'>): OwnFacts {
+  #ownFacts(host: string, managed: Pick<ExplainFacts, 'manager'>, nowMs: number): OwnFacts {
     const { informers, publish } = this.#deps
     const isPublishOn = publish !== undefined
     const decided = this.#decide(host)
@@ -306,7 +322,13 @@ export class CachedHosts {
     return {
       facts: {
         isPublishOn,
-        ...sourceFacts(host, { decided, chosen, isPublishOn, certificate: undefined, endpoint }),
+        ...sourceFacts(host, {
+          decided,
+          chosen,
+          isPublishOn,
+          certificate: this.#certificateOf(chosen, nowMs),
+          endpoint,
+        }),
         ...managed,
       },
       by: 'publish',
@@ -314,6 +336,12 @@ export class CachedHosts {
       namespace: source?.namespace ?? '',
       records,
     }
+  }
+
+  #certificateOf(chosen: HostDecision | undefined, nowMs: number): CertificateFact | undefined {
+    // Of a kind that is not read, or not installed, nothing is known.
+    if (this.#certificates?.hasSynced !== true || this.#certificates.state === 'absent') return undefined
+    return certificateFact(chosen, (key) => this.#read(() => this.#deps.informers.get(Certificate, key)), nowMs)
   }
 
   #decide(host: string): HostDecision[] {

@@ -113,6 +113,20 @@ describe('explain', () => {
       'certificate CertificateNotReady',
     ],
     [
+      'a certificate that is not renewed in time',
+      {
+        certificate: {
+          name: 'c',
+          findings: [],
+          isPresent: true,
+          isReady: true,
+          message: '',
+          validity: { state: 'expiring', until: '2026-03-01T00:00:00Z', since: '2026-02-20T00:00:00Z' },
+        },
+      },
+      'certificate CertificateExpiring',
+    ],
+    [
       'a certificate that was refused',
       {
         certificate: {

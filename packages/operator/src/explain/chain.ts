@@ -135,6 +135,10 @@ function addressHop({ targets, addressFindings, sources, isPublishOn = true }: E
 }
 
 function certificateHop(facts: ExplainFacts): Hop {
+  const { name, validity } = facts.certificate ?? {}
+  // Clients refuse it; whether another one is under way comes second.
+  if (validity?.state === 'expired')
+    return broken('certificate', 'CertificateExpiring', `Certificate ${name} expired at ${validity.until}`)
   return degraded(findCertificateHop(facts))
 }
 
@@ -147,6 +151,13 @@ function findCertificateHop(facts: ExplainFacts): Hop {
       fault ??
       heldHop('certificate', facts, 'Certificate') ??
       broken('certificate', 'CertificateNotReady', `Certificate ${certificate.name} does not exist yet`)
+    )
+  const { validity } = certificate
+  if (validity !== undefined)
+    return broken(
+      'certificate',
+      'CertificateExpiring',
+      `Certificate ${certificate.name} expires at ${validity.until} and is not renewed${certificate.isReady ? '' : `: ${certificate.message}`}`,
     )
   if (certificate.isReady) return ok('certificate', `Certificate ${certificate.name} is ready`)
   return broken('certificate', 'CertificateNotReady', `Certificate ${certificate.name}: ${certificate.message}`)
@@ -239,13 +250,15 @@ function externalDnsHop(endpoint: EndpointFact | undefined, ownZones: readonly s
     )
   if (endpoint.observedGeneration === undefined)
     return skipped('plan', `${NO_PROVIDER}, and nothing has observed the DNSEndpoint`)
-  if (endpoint.observedGeneration < endpoint.generation) {
-    return broken(
-      'plan',
-      'ChangePending',
-      `what serves the DNSEndpoint has observed generation ${endpoint.observedGeneration} of ${endpoint.generation}`,
+  // Until then clients get the former answer.
+  if (endpoint.observedGeneration < endpoint.generation)
+    return degraded(
+      broken(
+        'plan',
+        'ChangePending',
+        `what serves the DNSEndpoint has observed generation ${endpoint.observedGeneration} of ${endpoint.generation}`,
+      ),
     )
-  }
   // ExternalDNS and a manager with another configuration leave the same trace.
   return ok('plan', `what serves the DNSEndpoint has observed it; ${isOutside ? NO_ZONE : NO_PROVIDER}`)
 }

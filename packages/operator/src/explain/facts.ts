@@ -138,6 +138,12 @@ export interface CertificateFact {
   readonly isPresent: boolean
   readonly isReady: boolean
   readonly message: string
+  /** RFC 3339: since when it is not ready. */
+  readonly since?: string
+  /** Undefined: it is valid for long enough, or not known. Times are RFC 3339. */
+  readonly validity?: { readonly state: 'expiring' | 'expired'; readonly until: string; readonly since: string }
+  /** When `validity` changes by time alone, ms since the epoch. */
+  readonly changesAtMs?: number
 }
 
 export interface EndpointFact {

@@ -16,6 +16,7 @@ import type { PublishOptions } from '../publish/options.ts'
 import { sourceKey } from '../publish/sources/source.ts'
 import { claimKey } from '../publish/sources/host-claim.ts'
 import { watchForPublish, watchPublishers } from '../publish/watches.ts'
+import { certificateFact, certificateKey } from './certificate-fact.ts'
 import type { AnswerFact, CertificateFact, EndpointFact, ExplainFacts, ManagerFact, PlanFact } from './facts.ts'
 import { findBalanceFact } from './balance-fact.ts'
 import { type DirectEndpoint, findDirectEndpoint } from './direct-endpoint.ts'
@@ -260,23 +261,13 @@ function targetsOf({ decision }: SourceDecision, host: string): string[] {
 }
 
 async function findCertificate(
-  chosen: SourceDecision | undefined,
+  chosen: HostDecision | undefined,
   { client }: Cluster,
   signal: AbortSignal,
 ): Promise<CertificateFact | undefined> {
-  const child = chosen?.decision?.children.certificate
-  if (child === undefined || child.state === 'unwanted') return undefined
-  const [desired] = child.state === 'wanted' ? child.desired : []
-  if (desired === undefined) {
-    return child.findings.length === 0
-      ? undefined
-      : { name: '', findings: child.findings, isPresent: false, isReady: false, message: '' }
-  }
-  const name = keyOf(desired.object)
-  const live = await client.find(Certificate, name, { signal })
-  const ready = live?.status?.conditions?.find((condition) => condition.type === 'Ready')
-  const message = ready?.message ?? 'no condition yet; is cert-manager running?'
-  return { name, findings: child.findings, isPresent: live !== undefined, isReady: ready?.status === 'True', message }
+  const key = certificateKey(chosen)
+  const live = key === undefined ? undefined : await client.find(Certificate, key, { signal })
+  return certificateFact(chosen, () => live, Date.now())
 }
 
 async function findEndpoint(

@@ -33,8 +33,9 @@ function cacheOptions(kind: Kind, options: PublishOptions): CacheOptions<Obj> | 
   // Wildcard and records read it too.
   if (isSameKind(kind, DNSEndpoint))
     return { projection: trimEndpoint as unknown as (object: Obj) => Obj, keepManagedFieldsOf }
-  const isChild = [Certificate, TLSCertificateDelegation].some((child) => isSameKind(child, kind))
-  if (isChild) return { projection: trimStatus, keepManagedFieldsOf }
+  if (isSameKind(kind, Certificate))
+    return { projection: trimCertificate as unknown as (object: Obj) => Obj, keepManagedFieldsOf }
+  if (isSameKind(kind, TLSCertificateDelegation)) return { projection: trimStatus, keepManagedFieldsOf }
   if (isSameKind(kind, HTTPProxy) || isSameKind(kind, IngressRoute))
     return { projection: trimProxy, keepManagedFieldsOf }
   if (isSameKind(kind, Service)) return { projection: trimService, keepManagedFieldsOf }
@@ -135,7 +136,20 @@ function trimHost({ fqdn, tls }: NonNullable<NonNullable<HTTPProxy['spec']>['vir
   return { ...(fqdn !== undefined && { fqdn }), ...(trimmed !== undefined && { tls: trimmed }) }
 }
 
-/** The status of a child is not cached; `explain` reads it live. */
+/** Of the status only what says whether it is valid, and for how long. */
+function trimCertificate(object: Certificate): Certificate {
+  const { conditions, notAfter, renewalTime } = object.status ?? {}
+  const ready = conditions?.find(({ type }) => type === 'Ready')
+  if (ready === undefined && notAfter === undefined) return trimStatus(object)
+  object.status = {
+    ...(ready !== undefined && { conditions: [ready] }),
+    ...(notAfter !== undefined && { notAfter }),
+    ...(renewalTime !== undefined && { renewalTime }),
+  }
+  return object
+}
+
+/** The status of a delegation is not cached. */
 function trimStatus<T extends Obj & { status?: unknown }>(object: T): T {
   delete object.status
   return object

@@ -9,6 +9,7 @@ import {
   GATEWAY_FIELD_MANAGER,
   BUILD_DEFAULTS,
   type BuildSettings,
+  type GatewayOptions,
   keepXdsCertificates,
   setUpGateway,
 } from '@seamark/gateway'
@@ -47,6 +48,7 @@ export interface GatewayCapability {
   readonly stdout: Pick<NodeJS.WritableStream, 'write'>
   /** `HTTP-ADDRESS HTTPS-ADDRESS`, when the ports are open. */
   readonly onReady: (addresses: string) => void
+  readonly onAnswers?: GatewayOptions['onAnswers']
 }
 
 const GRACE_MS = 4_500
@@ -115,6 +117,7 @@ export async function runGateway(options: GatewayCapability, signal: AbortSignal
     ...(config.service !== '' && { service: config.service }),
     pause: killSwitch,
     allowLoopback: options.allowLoopback,
+    ...(options.onAnswers !== undefined && { onAnswers: options.onAnswers }),
     onReady: (addresses) => {
       const shown = [addresses.http, addresses.https].flatMap((each) => {
         if (each === undefined) return []

@@ -1,5 +1,5 @@
 /** The page of `seamark run`: what the manager shows of itself. */
-import { dashboardPart } from '@seamark/dashboard'
+import { type DashboardOptions, dashboardPart } from '@seamark/dashboard'
 import { type Logger } from '@seamark/kube'
 import {
   type AppOptions,
@@ -20,7 +20,13 @@ export function pageOf(
     config,
     namespace,
     log,
-  }: { readonly config: ManagerConfiguration; readonly namespace: string; readonly log: Logger },
+    traffic,
+  }: {
+    readonly config: ManagerConfiguration
+    readonly namespace: string
+    readonly log: Logger
+    readonly traffic: DashboardOptions['traffic']
+  },
 ): AppOptions['page'] {
   if (!servesPage(config.dashboard.address)) return undefined
   const { publish, wildcard, fleet, balance, records, gateway, dns } = config
@@ -32,6 +38,7 @@ export function pageOf(
       config: config.dashboard,
       version: VERSION,
       log,
+      ...(traffic !== undefined && { traffic }),
       capabilities: [...capabilities, ...(dns.listen.length > 0 ? ['dns'] : [])],
       dnsServers: fleet.dnsServers,
       resolver: balance.resolver,

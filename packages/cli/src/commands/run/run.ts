@@ -1,4 +1,5 @@
 /** `seamark run`: the unified manager, with the capabilities its configuration turns on. */
+import type { DashboardOptions } from '@seamark/dashboard'
 import { GATEWAY_FIELD_MANAGER } from '@seamark/gateway'
 import { type Cluster, type Logger, type MassLimits, systemClock } from '@seamark/kube'
 import { createMetrics } from '@seamark/kube/metrics'
@@ -83,12 +84,14 @@ export function build(io: Io): Command {
             AbortSignal.any([io.signal, stopped.signal]),
           )
     const ended = new AbortController()
+    let answers: () => ReadonlyMap<string, number> | undefined = () => undefined
     const signal = AbortSignal.any([io.signal, ended.signal])
     const start = async (running: AbortSignal, more: Pick<AppOptions, 'sharedMetrics' | 'readiness'> = {}) => {
       const cluster = await openCluster(io, flags, { fieldManager: FIELD_MANAGER, log, removalLimits })
       try {
         connected = cluster
-        const options = appOptions(io, { cluster, config, namespace, log })
+        const traffic = config.gateway.enabled ? () => new Map([['', answers()]]) : undefined
+        const options = appOptions(io, { cluster, config, namespace, log, traffic })
         await runApp({ ...options, ...more, changes }, running)
       } finally {
         await cluster.close()
@@ -133,6 +136,7 @@ export function build(io: Io): Command {
                   isOpen = true
                   io.stdout.write(`gateway ${addresses}\n`)
                 },
+                onAnswers: (read) => (answers = read),
               },
               signal,
             ),
@@ -156,11 +160,13 @@ interface ManagerFacts {
   readonly config: ManagerConfiguration
   readonly namespace: string
   readonly log: Logger
+  /** Of gateways in this process. */
+  readonly traffic?: DashboardOptions['traffic']
 }
 
-export function appOptions(io: Io, { cluster, config, namespace, log }: ManagerFacts): AppOptions {
+export function appOptions(io: Io, { cluster, config, namespace, log, traffic }: ManagerFacts): AppOptions {
   const { leaderElection, metrics, probes, publish, wildcard, dns, mode } = config
-  const page = pageOf(io, { config, namespace, log })
+  const page = pageOf(io, { config, namespace, log, traffic })
   return {
     cluster,
     log,

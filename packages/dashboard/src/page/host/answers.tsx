@@ -25,9 +25,7 @@ function Server({ answer }: { answer: ServerAnswerView }): JSX.Element {
     <li class="server">
       <div class="server-head">
         <Shape name={shape} tone={tone} />
-        <span class="mono">{server}</span>
-        <span class="quiet">{kind}</span>
-        <span class={`word ${tone}`}>{word}</span>
+        <span class="mono">{server}</span> <span class="quiet">{kind}</span> <span class={`word ${tone}`}>{word}</span>
       </div>
       {fault !== undefined && <p class="quiet">{fault}</p>}
       <ul role="list" class="records">

@@ -24,15 +24,14 @@ function Hop({ hop }: { hop: HopView }): JSX.Element {
       <span class="hop-mark">
         <Shape name={shape} tone={tone} />
       </span>
-      <span class="hop-name">{name}</span>
-      <span class={`hop-word ${tone}`}>{word}</span>
+      <span class="hop-name">{name}</span> <span class={`hop-word ${tone}`}>{word}</span>{' '}
       <div class="hop-body">
         <p>
           {reason !== undefined && (
             <code class="code" title={meaning}>
               {reason}
             </code>
-          )}
+          )}{' '}
           {text}
         </p>
         {(object !== undefined || since !== undefined) && (

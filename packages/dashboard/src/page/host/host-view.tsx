@@ -9,7 +9,7 @@ import { Command } from '../parts/command.tsx'
 import { Region } from '../parts/region.tsx'
 import { Shape } from '../parts/shape.tsx'
 import { Since, Until } from '../parts/time.tsx'
-import { HOST_LOOKS, trafficText } from '../parts/words.ts'
+import { HOST_LOOKS } from '../parts/words.ts'
 import { ReadingFault, Title } from '../views/view-parts.tsx'
 import { Answers } from './answers.tsx'
 import { Hops } from './hops.tsx'
@@ -75,7 +75,7 @@ export function HostDetails({ name }: { name: string }): JSX.Element {
 }
 
 function Verdict({ page }: { page: HostPage }): JSX.Element {
-  const { state, text, since, owner, by, waiting, held, reason, traffic } = page.host
+  const { state, text, since, owner, by, waiting, held, reason } = page.host
   const { shape, tone, word } = HOST_LOOKS[state]
   return (
     <div class="verdict">
@@ -85,7 +85,6 @@ function Verdict({ page }: { page: HostPage }): JSX.Element {
         {since !== undefined && <Since at={since} />}
         <span class="quiet">
           {owner}, by {by}
-          {traffic !== undefined && `, ${trafficText(traffic)}`}
         </span>
       </p>
       {text !== `${page.host.name} is as it should be` && <p class="verdict-text">{text}</p>}

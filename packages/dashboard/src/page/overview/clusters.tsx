@@ -1,4 +1,7 @@
-/** Clusters: one card each, in the state that comes first in the order of precedence. */
+/**
+ * Clusters: one card each, in the state that comes first in the order of precedence. The spaces between the parts are for those
+ * who take the text without its layout.
+ */
 import type { JSX } from 'preact'
 import { memo } from 'preact/compat'
 import type { ClusterView } from '../../api/state.ts'
@@ -57,20 +60,20 @@ const ClusterCard = memo(function ClusterCard({
         <Shape name={shape} tone={tone} />
         <a href={clusterPath(name)} title={name}>
           {name}
-        </a>
-        <span class={`word ${tone}`}>{word}</span>
+        </a>{' '}
+        <span class={`word ${tone}`}>{word}</span>{' '}
       </div>
       <svg class="share" width="100%" height="4" aria-hidden="true" focusable="false">
         <rect class="share-all" width="100%" height="4" rx="2" />
         <rect class={`share-own ${tone}`} width={`${share * 100}%`} height="4" rx="2" />
       </svg>
       <div class="card-line">
-        {shareText(share)} of answers, {countText(answeredHosts, 'host')}
+        {shareText(share)} of answers, {countText(answeredHosts, 'host')}{' '}
       </div>
-      {traffic !== undefined && <div class="card-line">{trafficText(traffic)}</div>}
+      {traffic !== undefined && <div class="card-line">{trafficText(traffic)} </div>}
       {answersStill && (
         <div class="card-line">
-          <strong class={tone}>answers still</strong>
+          <strong class={tone}>answers still</strong>{' '}
         </div>
       )}
       {!isServing && since !== undefined && (

@@ -66,7 +66,7 @@ const Need = memo(function Need({ need }: { need: NeedView }): JSX.Element {
     <li class="need">
       <div class="need-head">
         <Shape name={shape} tone={tone} />
-        <strong title={`${reason}: ${what}, ${word}`}>{reason}</strong>
+        <strong title={`${reason}: ${what}, ${word}`}>{reason}</strong>{' '}
         <span class="need-age">
           {what}
           {since !== undefined && (

@@ -140,6 +140,9 @@ export class RootReconciler {
       summaries.push(summarizeLeaf(observed, decision, facts))
     }
     metrics.leavesDecided(ctx.key, summaries)
+    // The same of a cluster without a leaf: its Services are read again, and none of them changed.
+    if (plan.placement.rejected.some(({ reason }) => reason === 'BackendUnknown'))
+      againAtMs = Math.min(againAtMs, nowMs + UNREAD_RETRY_MS)
     const feed = feedBalance({
       name: global.metadata.name ?? '',
       namespace: global.metadata.namespace ?? '',

@@ -84,6 +84,11 @@ export class LocalCluster {
     return this.#gateway.port
   }
 
+  /** Of the gateway. */
+  get answers(): ReadonlyMap<string, number> | undefined {
+    return this.#gateway.answers
+  }
+
   get stoppedParts(): readonly SinglePart[] {
     return [...this.#stopped]
   }

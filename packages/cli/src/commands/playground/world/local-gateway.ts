@@ -19,6 +19,7 @@ export class LocalGateway {
   readonly #options: LocalGatewayOptions
   #port: number
   #running: { stop(): Promise<void> } | undefined
+  #answers: () => ReadonlyMap<string, number> | undefined = () => undefined
 
   constructor(options: LocalGatewayOptions) {
     this.#options = options
@@ -28,6 +29,11 @@ export class LocalGateway {
   /** The same after it was stopped and started. */
   get port(): number {
     return this.#port
+  }
+
+  /** Requests that were answered, by class of the status; undefined while it is stopped. */
+  get answers(): ReadonlyMap<string, number> | undefined {
+    return this.#running === undefined ? undefined : this.#answers()
   }
 
   async open(): Promise<void> {
@@ -43,6 +49,7 @@ export class LocalGateway {
         http: { host: address, port: this.#port },
         statusAddresses: [{ ip: address }],
         routeEndpoint: () => ({ host: '127.0.0.1', port: backendPort() }),
+        onAnswers: (read) => (this.#answers = read),
         onReady: ({ http }) => resolve(http?.port ?? 0),
       })
     })

@@ -198,7 +198,15 @@ export class World {
     const cluster = connect(configFromText(this.hub.kubeconfig), { name: HUB, fieldManager: FIELD_MANAGER })
     const log = createLogger({ level: 'info', destination: this.#notices() })
     const { config } = parsed
-    const options = appOptions(own, { cluster, config, namespace: MANAGER_NAMESPACE, log })
+    const options = appOptions(own, {
+      cluster,
+      config,
+      namespace: MANAGER_NAMESPACE,
+      log,
+      // That of the hub is the manager's own.
+      traffic: () =>
+        new Map([['', this.hub.answers], ...[...this.members].map(([name, { answers }]) => [name, answers] as const)]),
+    })
     let onReady: () => void = () => undefined
     const ready = new Promise<void>((resolve) => (onReady = resolve))
     const done = runApp(
