@@ -167,7 +167,8 @@ class Forwarding {
           if (this.#isFinished) return this.#call?.cancel()
           if (!this.#retries.take(response.status, facts.method, body)) return this.#respond(response)
           this.#endAttempt()
-          response.body.resume().on('error', () => undefined)
+          // Its body may have no end, and does not count any more.
+          this.#call?.cancel()
           this.#retry(headers, body, endpoint)
         }),
         onError: this.#guarded((error: Error, isStale: boolean) => {
