@@ -64,6 +64,8 @@ export function readExchange(
     path: normalized.path,
     search: normalized.search,
     header(name) {
+      // Not that of a request with an absolute target, or of HTTP/2: what is routed and passed on is the authority.
+      if (name === 'host') return lower
       const value = Object.hasOwn(headers, name) ? headers[name] : undefined
       return Array.isArray(value) ? value.join(',') : value
     },
