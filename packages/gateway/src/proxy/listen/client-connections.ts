@@ -51,6 +51,32 @@ function closeQueued(response: ProxyResponse): void {
   response.emit('close')
 }
 
+/**
+ * An upgrade to another protocol than WebSocket is an offer that a server may ignore (RFC 9110 §7.8): clients that offer h2c or
+ * TLS with their first request expect an answer of HTTP/1. Node has ended its part by then, and gets the request again.
+ *
+ * @param serve serves a connection from its first octet
+ */
+export function ignoreUpgrade(request: ProxyRequest, socket: Duplex, head: Buffer, serve: () => void): void {
+  // The answer to an earlier request would come out of order.
+  if ((unfinished.get(socket)?.size ?? 0) > 0) return refuse(socket, 403)
+  const { method, url, httpVersion, rawHeaders } = request
+  let text = `${method} ${url} HTTP/${httpVersion}\r\n`
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const [name = '', value = ''] = rawHeaders.slice(at, at + 2)
+    const lower = name.toLowerCase()
+    if (lower === 'upgrade' || lower === 'http2-settings') continue
+    const tokens = value.split(',').filter((token) => !/^\s*(?:upgrade|http2-settings)\s*$/i.test(token))
+    text += `${name}: ${lower === 'connection' ? tokens.join(',') : value}\r\n`
+  }
+  socket.unshift(Buffer.concat([Buffer.from(`${text}\r\n`, 'latin1'), head]))
+  serve()
+}
+
+export function isWebsocket({ headers }: ProxyRequest): boolean {
+  return headers['upgrade']?.toLowerCase() === 'websocket'
+}
+
 /** All streams of a connection of HTTP/2. */
 export function followSession(connections: ConnectionTable, session: ServerHttp2Session): void {
   const { remoteAddress, remotePort, localPort } = session.socket

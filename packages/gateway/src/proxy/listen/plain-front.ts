@@ -8,7 +8,15 @@ import { createServer, type Server, type Socket } from 'node:net'
 import type { ConnectionTable } from '@seamark/kube'
 import type { ProxyRequest, ProxyResponse } from '../request/exchange.ts'
 import { refuseConnect } from '../request/refusal.ts'
-import { followRequest, followSession, HTTP2_LIMITS, onClientError, onContinue } from './client-connections.ts'
+import {
+  followRequest,
+  followSession,
+  HTTP2_LIMITS,
+  ignoreUpgrade,
+  isWebsocket,
+  onClientError,
+  onContinue,
+} from './client-connections.ts'
 
 export interface PlainFrontDeps {
   readonly connections: ConnectionTable
@@ -35,6 +43,7 @@ export function createPlainFront(deps: PlainFrontDeps): Server {
   // Counted in readExchange: Node would silently drop the fields beyond its limit.
   http1.maxHeadersCount = 0
   http1.on('upgrade', (request, socket: Socket, head) => {
+    if (!isWebsocket(request)) return ignoreUpgrade(request, socket, head, () => http1.emit('connection', socket))
     connections.release(socket)
     deps.onUpgrade(request, socket, head)
   })

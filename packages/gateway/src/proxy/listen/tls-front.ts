@@ -11,7 +11,15 @@ import type { Certificate, TlsTermination, VirtualHost } from '../../ir/model.ts
 import type { ConnectionTable } from '@seamark/kube'
 import { answer, type ProxyRequest, type ProxyResponse } from '../request/exchange.ts'
 import { refuseConnect } from '../request/refusal.ts'
-import { followRequest, followSession, HTTP2_LIMITS, onClientError, onContinue } from './client-connections.ts'
+import {
+  followRequest,
+  followSession,
+  HTTP2_LIMITS,
+  ignoreUpgrade,
+  isWebsocket,
+  onClientError,
+  onContinue,
+} from './client-connections.ts'
 import { MAX_HELLO_BYTES, readClientHello } from './client-hello.ts'
 
 export interface TlsFrontDeps {
@@ -118,6 +126,8 @@ export function createTlsFront(deps: TlsFrontDeps): Server {
     secure.on('request', onRequest)
     secure.on('checkContinue', onContinue(onRequest))
     secure.on('upgrade', (request: ProxyRequest, socket: TLSSocket, head: Buffer) => {
+      if (!isWebsocket(request))
+        return ignoreUpgrade(request, socket, head, () => secure.emit('secureConnection', socket))
       connections.release(socket)
       deps.onUpgrade(request, socket, head)
     })
