@@ -38,9 +38,6 @@ export function handleRequest(
   request: ProxyRequest,
   response: ProxyResponse,
 ): void {
-  // A client that goes away in the middle of its request.
-  request.on('error', () => undefined)
-  response.on('error', () => undefined)
   guarded(response, () => {
     const bytes = headerBytesOf(request)
     const release = deps.budget.take(request.socket.remoteAddress ?? '', bytes)

@@ -1,9 +1,11 @@
 /** How requests of clients count in the table of connections, and what clients get whose octets are no request. */
-import type { ServerHttp2Session } from 'node:http2'
+import { constants, type ServerHttp2Session } from 'node:http2'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ConnectionLimits, ConnectionTable, Peer } from '@seamark/kube'
 import type { ProxyRequest, ProxyResponse } from '../request/exchange.ts'
 import { refuse, statusOfFault } from '../request/refusal.ts'
+import { beginRequest, endRequest } from './pipelined-requests.ts'
 
 /** Of all listeners of a proxy together. A load balancer before it may be one address for all clients. */
 export const PROXY_LIMITS = {
@@ -20,6 +22,10 @@ export const HTTP2_LIMITS = {
   settings: { maxConcurrentStreams: 100 },
 } as const
 
+/** Requests that a client of HTTP/2 takes back within the time, before its connection is closed: each costs more than its reset. */
+const MAX_RESETS = 200
+const RESETS_WITHIN_MS = 1_000
+
 /** The answer to the last request of each connection of HTTP/1. */
 const current = new WeakMap<object, ProxyResponse>()
 
@@ -27,8 +33,9 @@ const current = new WeakMap<object, ProxyResponse>()
 const unfinished = new WeakMap<object, Set<ProxyResponse>>()
 
 /** A request of HTTP/1. */
-export function followRequest(connections: ConnectionTable, peer: Peer & Duplex, response: ProxyResponse): void {
+export function followRequest(connections: ConnectionTable, peer: Socket, response: ProxyResponse): void {
   connections.begin(peer)
+  beginRequest(peer, response.req.headers['transfer-encoding'] !== undefined)
   current.set(peer, response)
   const answers = unfinished.get(peer) ?? new Set()
   if (!unfinished.has(peer)) {
@@ -40,6 +47,7 @@ export function followRequest(connections: ConnectionTable, peer: Peer & Duplex,
   answers.add(response)
   response.once('close', () => {
     answers.delete(response)
+    endRequest(peer)
     connections.end(peer)
   })
 }
@@ -82,9 +90,17 @@ export function followSession(connections: ConnectionTable, session: ServerHttp2
   const { remoteAddress, remotePort, localPort } = session.socket
   const peer: Peer = { remoteAddress, remotePort, localPort }
   connections.endGracefully(peer, () => session.close())
+  let resets = 0
+  let countedFrom = performance.now()
   session.on('stream', (stream) => {
     connections.begin(peer)
-    stream.once('close', () => connections.end(peer))
+    stream.once('close', () => {
+      connections.end(peer)
+      if (stream.rstCode !== constants.NGHTTP2_CANCEL) return
+      const now = performance.now()
+      if (now - countedFrom > RESETS_WITHIN_MS) [resets, countedFrom] = [0, now]
+      if (++resets > MAX_RESETS) session.destroy()
+    })
   })
 }
 

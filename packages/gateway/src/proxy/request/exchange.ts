@@ -99,6 +99,17 @@ function hasTwoHosts(rawHeaders: readonly string[]): boolean {
   return count > 1
 }
 
+/** An identity of the connection of the client. */
+export function connectionOf(request: ProxyRequest): object {
+  return (request instanceof Http2ServerRequest ? request.stream.session : request.socket) ?? request
+}
+
+/** Whether nobody waits for the answer any more. */
+export function isGone(request: ProxyRequest): boolean {
+  if (!(request instanceof Http2ServerRequest)) return request.socket.destroyed
+  return request.stream.destroyed || request.stream.closed
+}
+
 /** The name that a TLS client asked for; undefined without TLS. */
 export function serverNameOf(request: ProxyRequest): string | undefined {
   const { servername } = request.socket as Partial<TLSSocket>
