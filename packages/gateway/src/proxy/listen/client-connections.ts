@@ -92,15 +92,23 @@ export function followSession(connections: ConnectionTable, session: ServerHttp2
   connections.endGracefully(peer, () => session.close())
   let resets = 0
   let countedFrom = performance.now()
+  const countReset = () => {
+    const now = performance.now()
+    if (now - countedFrom > RESETS_WITHIN_MS) [resets, countedFrom] = [0, now]
+    if (++resets <= MAX_RESETS || session.destroyed) return
+    // Those that the same packet has are announced nevertheless.
+    session.removeAllListeners('stream')
+    session.destroy()
+  }
   session.on('stream', (stream) => {
     connections.begin(peer)
+    const isReset = () => stream.rstCode === constants.NGHTTP2_CANCEL
+    const wasReset = isReset()
     stream.once('close', () => {
       connections.end(peer)
-      if (stream.rstCode !== constants.NGHTTP2_CANCEL) return
-      const now = performance.now()
-      if (now - countedFrom > RESETS_WITHIN_MS) [resets, countedFrom] = [0, now]
-      if (++resets > MAX_RESETS) session.destroy()
+      if (!wasReset && isReset()) countReset()
     })
+    if (wasReset) countReset()
   })
 }
 
