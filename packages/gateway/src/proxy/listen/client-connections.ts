@@ -23,7 +23,7 @@ export const HTTP2_LIMITS = {
 } as const
 
 /** Requests that a client of HTTP/2 takes back within the time, before its connection is closed: each costs more than its reset. */
-const MAX_RESETS = 200
+export const MAX_RESETS = 200
 const RESETS_WITHIN_MS = 1_000
 
 /** The answer to the last request of each connection of HTTP/1. */

@@ -47,7 +47,8 @@ export function joinSmall(take: (chunk: Buffer) => void): { add: (chunk: Buffer)
     if (small.length === 0) return
     const chunks = small
     small = []
-    take(Buffer.concat(chunks))
+    const [only] = chunks
+    take(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks))
   }
   const add = (chunk: Buffer): boolean => {
     if (chunk.length < SMALL) {
