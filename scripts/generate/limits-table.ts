@@ -36,7 +36,7 @@ import {
   MAX_ROUTES_OF_NAMESPACE,
   MAX_ROUTES_OF_ROOT,
 } from '../../packages/gateway/src/draft/limits.ts'
-import { HTTP2_LIMITS } from '../../packages/gateway/src/proxy/listen/client-connections.ts'
+import { HTTP2_LIMITS, MAX_RESETS } from '../../packages/gateway/src/proxy/listen/client-connections.ts'
 import { REQUEST_LIMITS } from '../../packages/gateway/src/proxy/request/request-budget.ts'
 import { CLUSTER_LIMITS } from '../../packages/gateway/src/proxy/upstream/admission.ts'
 import { REPLAY_LIMITS } from '../../packages/gateway/src/proxy/upstream/replay-budget.ts'
@@ -114,6 +114,12 @@ const ROWS: readonly Row[] = [
     'requests on an HTTP/2 connection',
     count(HTTP2_LIMITS.settings.maxConcurrentStreams),
     'the stream is refused',
+  ],
+  [
+    'Built-in proxy',
+    'requests that an HTTP/2 connection takes back in a second',
+    count(MAX_RESETS),
+    'the connection is closed',
   ],
   ['Built-in proxy', 'requests in flight', count(REQUEST_LIMITS.maxRequests), '503'],
   ['Built-in proxy', 'targets and header fields of those', bytes(REQUEST_LIMITS.maxHeaderBytes), '503'],

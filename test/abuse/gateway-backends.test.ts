@@ -5,6 +5,7 @@ import { canUnshare, runInNamespace } from '../integration/gateway/network-names
 
 const attacks = [
   '14 000 requests with 30 kB of header fields to a backend that does not answer',
+  'packets with as many requests, trailers or chunks as they can have',
   'bodies with odd ends to the host of the victim',
 ]
 

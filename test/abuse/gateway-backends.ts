@@ -27,6 +27,18 @@ const attacks: Record<string, (gateway: AttackedGateway) => Promise<void>> = {
       await client.stop()
     })
   },
+  'packets with as many requests, trailers or chunks as they can have': async (gateway) => {
+    await serve(gateway, ['victim', 'web'], POD_ADDRESSES[0], (_request, response) => response.end('victim'))
+    await serve(gateway, ['tenant', 'web'], POD_ADDRESSES[1], (request, response) => {
+      request.resume().on('end', () => response.end())
+    })
+    for (const name of ['victim', 'tenant']) await addSite(gateway, name)
+    for (const flood of ['requests', 'trailers', 'chunks'])
+      await gateway.attack(`packets of ${flood}`, { host: 'victim.test' }, async () => {
+        const client = startLimited('request-floods.ts', [`${gateway.ports.http}`, flood, '10', '2'], 2_048)
+        await client.line(/^sent /)
+      })
+  },
 }
 
 for (const [name, attack] of Object.entries({ ...attacks, ...SMUGGLING })) {

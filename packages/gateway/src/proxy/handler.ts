@@ -38,9 +38,6 @@ export function handleRequest(
   request: ProxyRequest,
   response: ProxyResponse,
 ): void {
-  // A client that goes away in the middle of its request.
-  request.on('error', () => undefined)
-  response.on('error', () => undefined)
   guarded(response, () => {
     const bytes = headerBytesOf(request)
     const release = deps.budget.take(request.socket.remoteAddress ?? '', bytes)
@@ -94,7 +91,7 @@ function serve(
   }
 }
 
-/** An HTTP/1.1 upgrade, such as a WebSocket. */
+/** An HTTP/1.1 upgrade to WebSocket. Another protocol, such as HTTP/2 (h2c), would pass requests that no route has seen. */
 export function handleUpgrade(
   deps: HandlerDeps,
   protocol: Listener['protocol'],
@@ -128,14 +125,7 @@ function upgrade(
   const { action } = route
   const limited = findExceeded(deps, host, route)
   if (limited !== undefined) return refuse(socket, limited.status)
-  // Another protocol, such as HTTP/2 (h2c), would pass requests that no route has seen.
-  const isWebsocket = request.headers['upgrade']?.toLowerCase() === 'websocket'
-  if (
-    !isWebsocket ||
-    action.kind !== 'forward' ||
-    !action.hasWebsocket ||
-    (route.upgradesToHttps && protocol === 'http')
-  )
+  if (action.kind !== 'forward' || !action.hasWebsocket || (route.upgradesToHttps && protocol === 'http'))
     return refuse(socket, 403)
   const backend = chooseBackend(action, deps.random())
   if (backend === undefined) return refuse(socket, 500)

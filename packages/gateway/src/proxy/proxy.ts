@@ -37,10 +37,11 @@ import { handleRequest, handleUpgrade, type HandlerDeps } from './handler.ts'
 import { guardedLookup } from './upstream/guarded-lookup.ts'
 import { HealthChecks } from './upstream/health.ts'
 import { ReplayBudget, type ReplayLimits } from './upstream/replay-budget.ts'
-import type { ProxyResponse } from './request/exchange.ts'
+import { connectionOf, isGone, type ProxyResponse } from './request/exchange.ts'
 import { RequestBudget, type RequestLimits } from './request/request-budget.ts'
 import { RateLimits } from './request/local-policy.ts'
 import { createPlainFront } from './listen/plain-front.ts'
+import { RequestTurns } from './listen/request-turns.ts'
 import { createRouteTable, ListenerTable } from './request/route-table.ts'
 import { createTlsFront } from './listen/tls-front.ts'
 import { tunnelTcp } from './upstream/tunnel.ts'
@@ -118,11 +119,18 @@ export function createProxy(options: ProxyOptions): Proxy {
     answers.set(statusClass, (answers.get(statusClass) ?? 0) + 1)
   }
 
+  const turns = new RequestTurns()
   const handle: typeof handleRequest = (own, protocol, request, response) => {
     response.once('finish', countAnswer)
-    // So that the client sends its next request elsewhere, and none into a connection that is being closed.
-    if (isEnding && response instanceof ServerResponse) response.shouldKeepAlive = false
-    handleRequest(own, protocol, request, response)
+    // A client that goes away before its turn, or in the middle of its request.
+    request.on('error', () => undefined)
+    response.on('error', () => undefined)
+    turns.run(connectionOf(request), () => {
+      if (isGone(request)) return
+      // So that the client sends its next request elsewhere, and none into a connection that is being closed.
+      if (isEnding && response instanceof ServerResponse) response.shouldKeepAlive = false
+      handleRequest(own, protocol, request, response)
+    })
   }
 
   const connections = new ConnectionTable(limits)
@@ -143,6 +151,7 @@ export function createProxy(options: ProxyOptions): Proxy {
           })
         : createTlsFront({
             connections,
+            turns,
             limits: { maxHeaderBytes },
             findHost: (name) => ownTable().find(name)?.host,
             findCertificate: (name) => certificates.get(name),

@@ -8,7 +8,16 @@ import { createServer, type Server, type Socket } from 'node:net'
 import type { ConnectionTable } from '@seamark/kube'
 import type { ProxyRequest, ProxyResponse } from '../request/exchange.ts'
 import { refuseConnect } from '../request/refusal.ts'
-import { followRequest, followSession, HTTP2_LIMITS, onClientError, onContinue } from './client-connections.ts'
+import {
+  followRequest,
+  followSession,
+  HTTP2_LIMITS,
+  ignoreUpgrade,
+  isWebsocket,
+  onClientError,
+  onContinue,
+} from './client-connections.ts'
+import { endReading, hasSeveral, readInParts } from './pipelined-requests.ts'
 
 export interface PlainFrontDeps {
   readonly connections: ConnectionTable
@@ -34,11 +43,16 @@ export function createPlainFront(deps: PlainFrontDeps): Server {
   http1.keepAliveTimeout = deps.keepAliveTimeoutMs
   // Counted in readExchange: Node would silently drop the fields beyond its limit.
   http1.maxHeadersCount = 0
-  http1.on('upgrade', (request, socket: Socket, head) => {
+  http1.on('upgrade', (request, socket: Socket, received: Buffer) => {
+    const head = endReading(socket, received)
+    if (!isWebsocket(request)) return ignoreUpgrade(request, socket, head, () => http1.emit('connection', socket))
     connections.release(socket)
     deps.onUpgrade(request, socket, head)
   })
-  http1.on('connect', (_request, socket) => refuseConnect(socket))
+  http1.on('connect', (_request, socket: Socket, head: Buffer) => {
+    endReading(socket, head)
+    refuseConnect(socket)
+  })
   http1.on('clientError', onClientError)
   const http2 = createHttp2Server(HTTP2_LIMITS, deps.onRequest)
   http2.on('session', (session) => followSession(connections, session))
@@ -59,8 +73,9 @@ export function createPlainFront(deps: PlainFrontDeps): Server {
       socket.off('readable', onReadable)
       socket.off('error', onError)
       socket.unshift(received)
-      if (!isStart) return void http1.emit('connection', socket)
-      http2.emit('connection', socket)
+      if (isStart) return void http2.emit('connection', socket)
+      http1.emit('connection', socket)
+      if (hasSeveral(received)) readInParts(socket)
     }
     socket.on('readable', onReadable)
   })

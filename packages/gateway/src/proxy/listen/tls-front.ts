@@ -11,7 +11,17 @@ import type { Certificate, TlsTermination, VirtualHost } from '../../ir/model.ts
 import type { ConnectionTable } from '@seamark/kube'
 import { answer, type ProxyRequest, type ProxyResponse } from '../request/exchange.ts'
 import { refuseConnect } from '../request/refusal.ts'
-import { followRequest, followSession, HTTP2_LIMITS, onClientError, onContinue } from './client-connections.ts'
+import {
+  followRequest,
+  followSession,
+  HTTP2_LIMITS,
+  ignoreUpgrade,
+  isWebsocket,
+  onClientError,
+  onContinue,
+} from './client-connections.ts'
+import { endReading } from './pipelined-requests.ts'
+import type { RequestTurns } from './request-turns.ts'
 import { MAX_HELLO_BYTES, readClientHello } from './client-hello.ts'
 
 export interface TlsFrontDeps {
@@ -22,10 +32,13 @@ export interface TlsFrontDeps {
   /** The connection as received, with its first octets still to be read; or what is inside a terminated one. */
   readonly onTunnel: (socket: Socket, host: VirtualHost) => void
   readonly connections: ConnectionTable
+  readonly turns: RequestTurns
   readonly limits: { readonly maxHeaderBytes: number }
 }
 
 const MAX_CONTEXTS = 10_000
+/** Of a handshake with a key of RSA, which begins after its turn. */
+const HANDSHAKE_MS = 1
 
 export function createTlsFront(deps: TlsFrontDeps): Server {
   const { limits, connections } = deps
@@ -53,8 +66,10 @@ export function createTlsFront(deps: TlsFrontDeps): Server {
       if (host.tls === undefined) {
         connections.release(socket)
         deps.onTunnel(socket, host)
-      } else if (host.tcp === undefined) serverFor(host.tls).emit('connection', socket)
-      else tunnelFor(host.tls).emit('connection', socket)
+        return
+      }
+      const server = host.tcp === undefined ? serverFor(host.tls) : tunnelFor(host.tls)
+      deps.turns.run(socket, () => void server.emit('connection', socket), HANDSHAKE_MS)
     }
     socket.on('readable', onReadable)
   })
@@ -117,14 +132,18 @@ export function createTlsFront(deps: TlsFrontDeps): Server {
     }
     secure.on('request', onRequest)
     secure.on('checkContinue', onContinue(onRequest))
-    secure.on('upgrade', (request: ProxyRequest, socket: TLSSocket, head: Buffer) => {
+    secure.on('upgrade', (request: ProxyRequest, socket: TLSSocket, received: Buffer) => {
+      const head = endReading(socket, received)
+      if (!isWebsocket(request))
+        return ignoreUpgrade(request, socket, head, () => secure.emit('secureConnection', socket))
       connections.release(socket)
       deps.onUpgrade(request, socket, head)
     })
     // HTTP/2 hands out a response, HTTP/1 the connection.
     secure.on('connect', (_request: unknown, target: ProxyResponse | Socket) => {
-      if ('writeHead' in target) answer(target, 405)
-      else refuseConnect(target)
+      if ('writeHead' in target) return answer(target, 405)
+      endReading(target, Buffer.alloc(0))
+      refuseConnect(target)
     })
     secure.on('sessionError', () => undefined)
     secure.on('tlsClientError', (_error, socket) => socket.destroy())

@@ -130,6 +130,21 @@ describe('TLS passthrough', () => {
   })
 })
 
+it('answers requests that are sent ahead inside a connection in their order, and those that offer h2c', async () => {
+  const backend = createHttpServer((request, response) => {
+    request.resume().on('end', () => response.end(`<${request.url}>`))
+  })
+  const { https } = await start({ tls: terminated, routes: [toOne] }, await listen(backend))
+  const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nhost: x.test\r\n${more}\r\n`
+  const paths = Array.from({ length: 50 }, (_, index) => `/${index}`)
+  const ahead = `${paths.map((path) => get(path)).join('')}${get('/last', 'connection: close\r\n')}`
+  const answers = await exchange(await secure(https), ahead)
+  expect(answers.match(/<.*?>/g)).toEqual([...paths, '/last'].map((path) => `<${path}>`))
+  const offer = 'connection: Upgrade, HTTP2-Settings, close\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABk\r\n'
+  expect(await exchange(await secure(https), get('/offer', offer))).toMatch(/^HTTP\/1\.1 200 [^]*<\/offer>/)
+  backend.closeAllConnections()
+})
+
 it('forwards what is inside a terminated TLS connection, whatever its protocol', async () => {
   const port = await listen(createServer((socket) => socket.on('data', (chunk) => socket.end(`got ${String(chunk)}`))))
   const { https } = await start({ tls: terminated, tcp: { backends: [{ cluster: 'one', weight: 1 }] } }, port)

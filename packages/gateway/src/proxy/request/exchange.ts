@@ -64,6 +64,8 @@ export function readExchange(
     path: normalized.path,
     search: normalized.search,
     header(name) {
+      // Not that of a request with an absolute target, or of HTTP/2: what is routed and passed on is the authority.
+      if (name === 'host') return lower
       const value = Object.hasOwn(headers, name) ? headers[name] : undefined
       return Array.isArray(value) ? value.join(',') : value
     },
@@ -95,6 +97,17 @@ function hasTwoHosts(rawHeaders: readonly string[]): boolean {
     if (name !== undefined && name.length === 4 && name.toLowerCase() === 'host') count++
   }
   return count > 1
+}
+
+/** An identity of the connection of the client. */
+export function connectionOf(request: ProxyRequest): object {
+  return (request instanceof Http2ServerRequest ? request.stream.session : request.socket) ?? request
+}
+
+/** Whether nobody waits for the answer any more. */
+export function isGone(request: ProxyRequest): boolean {
+  if (!(request instanceof Http2ServerRequest)) return request.socket.destroyed
+  return request.stream.destroyed || request.stream.closed
 }
 
 /** The name that a TLS client asked for; undefined without TLS. */

@@ -35,6 +35,14 @@ describe('the proxy with a malformed request', () => {
     expect(one.seen[0]).toMatchObject({ url: '/abs', headers: { host: 'x.test' } })
   })
 
+  it('has one host: policies and conditions see no other one beside an absolute target', async () => {
+    const one = await backend()
+    const requestHeaders = { set: [{ name: 'x-host', value: '%REQ(Host)%' }], add: [], remove: [] }
+    const { port } = await start(irOf([route(forwardTo(['one']), { requestHeaders })]), { one: [one] })
+    await raw(port, 'GET http://x.test/abs HTTP/1.1\r\nhost: y.test\r\nconnection: close\r\n\r\n')
+    expect(one.seen[0]).toMatchObject({ headers: { host: 'x.test', 'x-host': 'x.test' } })
+  })
+
   it('refuses too many and too large header fields', async () => {
     const { port } = await start(irOf([route({ kind: 'direct', status: 200, body: '' })]), {})
     const many = Array.from({ length: 101 }, (_, index) => `x-${index}: 1\r\n`).join('')

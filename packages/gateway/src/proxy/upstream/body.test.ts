@@ -4,6 +4,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Endpoint } from '../../ir/endpoint.ts'
 import type { Action } from '../../ir/model.ts'
+import { joinSmall } from './body.ts'
 import { ask, forwardTo, irOf, listen, route, start } from '../../../testing/proxy-fixture.ts'
 
 const DECLARED = 60
@@ -238,4 +239,19 @@ it('a client whose request was answered early may complete it and send the next 
   socket.write(`${'x'.repeat(DECLARED - SENT.length)}GET /second HTTP/1.1\r\nhost: x.test\r\n\r\n`)
   await expect.poll(() => text).toContain('x-line: GET /second')
   expect(one.requests()).toEqual(['POST /outer HTTP/1.1', 'GET /second HTTP/1.1'])
+})
+
+it('small chunks are joined in their order, and large ones stay as they are', () => {
+  const taken: Buffer[] = []
+  const { add, flush } = joinSmall((chunk) => void taken.push(chunk))
+  const octets = Array.from({ length: 1_000 }, (_, index) => Buffer.from(String(index % 10)))
+  expect(octets.filter((octet) => add(octet))).toHaveLength(4)
+  const large = Buffer.alloc(4_096, 'x')
+  expect(add(large)).toBe(false)
+  expect(taken.at(-1)).toBe(large)
+  add(Buffer.from('end'))
+  flush()
+  flush()
+  expect(taken).toHaveLength(6)
+  expect(Buffer.concat(taken).toString()).toBe(`${'0123456789'.repeat(100)}${'x'.repeat(4_096)}end`)
 })

@@ -36,21 +36,53 @@ export function lengthOf(body: UpstreamBody | undefined): number | undefined {
   return Buffer.isBuffer(body) ? body.length : body?.length
 }
 
+/** Chunks of fewer octets are small: a client may send its body in chunks of one octet, each of which takes memory and time. */
+const SMALL = 1_024
+const MAX_SMALL = 256
+
+/** Joins small chunks that follow each other. `add` is true for the first of them, which has to be followed by a `flush`. */
+export function joinSmall(take: (chunk: Buffer) => void): { add: (chunk: Buffer) => boolean; flush: () => void } {
+  let small: Buffer[] = []
+  const flush = () => {
+    if (small.length === 0) return
+    const chunks = small
+    small = []
+    const [only] = chunks
+    take(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks))
+  }
+  const add = (chunk: Buffer): boolean => {
+    if (chunk.length < SMALL) {
+      const count = small.push(chunk)
+      if (count === MAX_SMALL) flush()
+      return count === 1
+    }
+    flush()
+    take(chunk)
+    return false
+  }
+  return { add, flush }
+}
+
 /** @param abort ends the request to the backend so that it cannot be taken for a complete one */
 export function sendBody(target: Writable, body: UpstreamBody | undefined, abort: () => void): void {
   if (!isStreamed(body)) return void target.end(body)
   const { stream, length, isWhole } = body
   let octets = 0
   let isOver = false
+  const joined = joinSmall((chunk) => {
+    if (!isOver && !target.write(chunk)) stream.pause()
+  })
   const onData = (chunk: Buffer) => {
     octets += chunk.length
     if (length !== undefined && octets > length) fail()
-    else if (!target.write(chunk)) stream.pause()
+    // Not in the next tick: Node has one for each chunk that it parses.
+    else if (joined.add(chunk)) setImmediate(joined.flush)
   }
   const onDrain = () => void stream.resume()
   const onEnd = () => {
     if (isOver) return
     if (!isWhole() || (length !== undefined && octets !== length)) return fail()
+    joined.flush()
     stop()
     target.end()
   }

@@ -15,7 +15,15 @@ import type { Action, Backend, Route } from '../../ir/model.ts'
 import { isReservedField } from '../../ir/field-names.ts'
 import { admit, admitNext, OVERFLOW } from './admission.ts'
 import type { Clusters, ClusterState } from './clusters.ts'
-import { answer, endToEnd, forwardedHeaders, guarded, writeHead, type Exchange } from '../request/exchange.ts'
+import {
+  answer,
+  connectionOf,
+  endToEnd,
+  forwardedHeaders,
+  guarded,
+  writeHead,
+  type Exchange,
+} from '../request/exchange.ts'
 import { expandVariables, mutateHeaders, type HeaderMap } from '../request/header-variables.ts'
 import { findQuery } from '../request/request-facts.ts'
 import { collectBody, outcomeOf, Retries } from './retries.ts'
@@ -61,7 +69,7 @@ export function forward(
   const streamed = streamedBody(request, framing.kind === 'length' ? framing.octets : undefined)
   if (!isRetrying && action.mirrors.length === 0) return start(streamed)
   const onCollected = guarded(exchange.response, (body: Buffer | undefined) => start(body ?? streamed))
-  const opened = deps.replays.open(connectionOf(exchange))
+  const opened = deps.replays.open(connectionOf(exchange.request))
   share = opened
   exchange.response.once('close', () => opened.release())
   collectBody(streamed, opened, onCollected)
@@ -167,7 +175,8 @@ class Forwarding {
           if (this.#isFinished) return this.#call?.cancel()
           if (!this.#retries.take(response.status, facts.method, body)) return this.#respond(response)
           this.#endAttempt()
-          response.body.resume().on('error', () => undefined)
+          // Its body may have no end, and does not count any more.
+          this.#call?.cancel()
           this.#retry(headers, body, endpoint)
         }),
         onError: this.#guarded((error: Error, isStale: boolean) => {
@@ -343,11 +352,6 @@ function trailerFields(received: ReturnType<UpstreamResponse['trailers']>): Reco
   for (const [name, value] of Object.entries(received))
     if (value !== undefined && !isReservedField(name) && !name.startsWith(':')) result[name] = String(value)
   return result
-}
-
-/** An identity of the connection of the client. */
-function connectionOf({ request, isHttp2 }: Exchange): object {
-  return (isHttp2 ? (request as Http2ServerRequest).stream.session : request.socket) ?? request
 }
 
 /** Calls `stop` when a client sends nothing of the rest of its body for so long. */

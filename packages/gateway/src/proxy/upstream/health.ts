@@ -165,7 +165,8 @@ function probe(
   const cancel = clock.after(timeoutMs, () => call.destroy(new Error('timeout')))
   call.on('response', (response) => {
     const { statusCode = 0 } = response
-    response.resume()
+    // Its body may have no end.
+    response.on('error', () => undefined).destroy()
     cancel()
     const isExpected =
       expectedStatuses.length === 0

@@ -3,7 +3,7 @@
  * cluster; and the body, which is read before the first attempt so that it can be sent again.
  */
 import type { Retry } from '../../ir/model.ts'
-import type { StreamedBody, UpstreamBody } from './body.ts'
+import { joinSmall, type StreamedBody, type UpstreamBody } from './body.ts'
 import type { ClusterState } from './clusters.ts'
 import type { ReplayShare } from './replay-budget.ts'
 
@@ -126,17 +126,20 @@ export function collectBody(
   if (length !== undefined && length > MAX_REPLAYED_BYTES) return then(undefined)
   const chunks: Buffer[] = []
   let size = 0
+  const joined = joinSmall((chunk) => void chunks.push(chunk))
   const onData = (chunk: Buffer) => {
-    chunks.push(chunk)
+    joined.add(chunk)
     size += chunk.length
     if (size <= MAX_REPLAYED_BYTES && share.take(chunk.length)) return
     stream.off('data', onData)
     stream.off('end', onEnd)
     stream.pause()
+    joined.flush()
     stream.unshift(Buffer.concat(chunks))
     then(undefined)
   }
   const onEnd = () => {
+    joined.flush()
     if (isWhole() && (length === undefined || size === length)) then(Buffer.concat(chunks))
   }
   stream.on('data', onData)

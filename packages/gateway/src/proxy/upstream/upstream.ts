@@ -5,9 +5,9 @@
 import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
 import { connect as connectHttp2, constants, type ClientHttp2Session } from 'node:http2'
 import { Agent as HttpsAgent, request as httpsRequest, type RequestOptions } from 'node:https'
-import { isIP, type LookupFunction } from 'node:net'
+import { connect as connectTcp, isIP, type LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
-import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } from 'node:tls'
+import { checkServerIdentity, connect as connectTls, type ConnectionOptions, type PeerCertificate } from 'node:tls'
 import type { Endpoint } from '../../ir/endpoint.ts'
 import type { Cluster } from '../../ir/model.ts'
 import { joinedForHttp2, type HeaderMap } from '../request/header-variables.ts'
@@ -237,12 +237,13 @@ export class Upstreams {
     const key = `${cluster.name} ${host}:${port}`
     const existing = this.#sessions.get(key)
     if (existing !== undefined && !existing.closed && !existing.destroyed) return { session: existing, isNew: false }
-    const name = isIP(host) === 6 ? `[${host}]` : host
     const isTls = cluster.protocol === 'h2'
-    const session = connectHttp2(`${isTls ? 'https' : 'http'}://${name}:${port}`, {
+    const address = { host, port, lookup: this.#lookup }
+    const session = connectHttp2(isTls ? 'https://backend' : 'http://backend', {
       settings: { enablePush: false },
-      lookup: this.#lookup,
-      ...(isTls && tlsOptions(cluster, host)),
+      // Not by a URL, in which a name such as `127.1` is an address: that would not be looked up, nor checked.
+      createConnection: () =>
+        isTls ? connectTls({ ...address, ...tlsOptions(cluster, host), ALPNProtocols: ['h2'] }) : connectTcp(address),
     })
     this.#sessions.set(key, session)
     const forget = () => {

@@ -4,7 +4,7 @@
  */
 import type { Obj } from '@seamark/kube/object'
 import { expect, it } from 'vitest'
-import { objectsOf, rootProxy, service } from '../../../testing/index.ts'
+import { httpProxy, objectsOf, rootProxy, service } from '../../../testing/index.ts'
 import { build } from '../../build/build.ts'
 import { BUILD_DEFAULTS } from '../../draft/input.ts'
 import { Enums } from '../../xds/protobuf.ts'
@@ -68,4 +68,18 @@ it('a variable with a length of many digits is text', () => {
 it('the statuses of rate limits are those that Envoy knows', () => {
   const known = Array.from({ length: 200 }, (_, index) => 400 + index).filter((status) => isKnownStatus(status))
   expect(known).toEqual(Object.values(Enums.StatusCode).filter((status) => status >= 400))
+})
+
+it('an HTTPProxy whose tcpproxy leads through more than 64 others is not served, and fewer are', () => {
+  const isServed = (length: number) => {
+    const chain = Array.from({ length }, (_, index) => {
+      const tcpproxy = index === length - 1 ? { services } : { include: { name: `n${index + 1}` } }
+      return httpProxy(`team/n${index}`, { tcpproxy })
+    })
+    const virtualhost = { fqdn: 'team.test', tls: { passthrough: true } }
+    const root = httpProxy('team/site', { virtualhost, tcpproxy: { include: { name: 'n0' } } })
+    const { ir } = build(objectsOf([service('team/web'), root, ...chain]), BUILD_DEFAULTS)
+    return ir.listeners.some(({ hosts }) => hosts.some(({ tcp }) => tcp !== undefined))
+  }
+  expect([60, 1_000].map(isServed)).toEqual([true, false])
 })

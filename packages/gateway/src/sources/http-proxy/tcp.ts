@@ -5,6 +5,7 @@ import type { BuildSettings, Objects } from '../../draft/input.ts'
 import { clusterOf, resolveService } from '../../draft/services.ts'
 import type { DraftSink } from '../../draft/step.ts'
 import type { Backend } from '../../ir/model.ts'
+import { MAX_DEPTH } from './include-tree.ts'
 import type { ProxyVerdict } from './verdict.ts'
 
 export interface TcpInput {
@@ -42,6 +43,11 @@ export function readTcpBackends(
     }
     if (path.includes(key)) {
       const message = `include creates a cycle: ${[...path, key].join(' -> ')}`
+      verdict.error('TCPProxyIncludeError', 'IncludeCreatesCycle', message)
+      return undefined
+    }
+    if (path.length > MAX_DEPTH) {
+      const message = `more than ${MAX_DEPTH} includes follow each other`
       verdict.error('TCPProxyIncludeError', 'IncludeCreatesCycle', message)
       return undefined
     }

@@ -54,7 +54,7 @@ export const httpRouteRoot: RootKind<HTTPRoute> = {
 
 function render(root: Immutable<HTTPRoute>, facts: RenderFacts): Rendered {
   const { name = '', namespace = '', annotations } = root.metadata
-  const spec = structuredClone(root.spec ?? {}) as NonNullable<HTTPRoute['spec']>
+  const spec = withoutOtherParents(structuredClone(root.spec ?? {})) as NonNullable<HTTPRoute['spec']>
   const parentRefs = (spec.parentRefs ?? []).flatMap((parent) => mapParent(parent, namespace, facts))
   if (parentRefs.length === 0)
     return {
@@ -89,7 +89,13 @@ function confine(patched: Spec, rendered: Spec, isOwned: (host: string) => boole
   if (hostnames.length === 0) return { message: 'no hostname that the root owns is left' }
   const dropped = given.filter((host) => !isKept(host)).map((host) => `host ${String(host)}`)
   if (!isDeepStrictEqual(patched['parentRefs'], rendered['parentRefs'])) dropped.push('parentRefs')
-  return { spec: { ...patched, parentRefs: rendered['parentRefs'], hostnames }, dropped }
+  if (patched['useDefaultGateways'] !== undefined) dropped.push('useDefaultGateways')
+  return { spec: { ...withoutOtherParents(patched), parentRefs: rendered['parentRefs'], hostnames }, dropped }
+}
+
+/** Default Gateways of the member are parents that no map has. */
+function withoutOtherParents({ useDefaultGateways: _scope, ...spec }: Spec): Spec {
+  return spec
 }
 
 function mapParent(parent: ParentRef, namespace: string, { parentRefMap }: RenderFacts): ParentRef[] {

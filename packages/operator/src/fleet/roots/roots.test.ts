@@ -210,6 +210,16 @@ describe('an HTTPRoute as a root', () => {
       hostnames: ['b.test', 'a.test'],
     })
     expect(rendered).toMatchObject({ dropped: 'host stolen.test, parentRefs' })
+    const scope = { op: 'add' as const, path: '/spec/useDefaultGateways', value: 'All' }
+    const given = { ...route, spec: { ...route.spec, useDefaultGateways: 'All' } }
+    for (const [root, patch] of [
+      [given, []],
+      [route, [scope]],
+    ] as const) {
+      const overrides = [{ cluster: 'eu1', patches: [...patch] }]
+      const [each] = manifest(renderLeaf(root, httpRouteRoot, { ...facts, overrides })) as [HTTPRoute]
+      expect(each.spec).not.toHaveProperty('useDefaultGateways')
+    }
     const emptied = [{ op: 'replace' as const, path: '/spec/hostnames', value: [] }]
     expect(
       renderLeaf(route, httpRouteRoot, { ...facts, overrides: [{ cluster: 'eu1', patches: emptied }] }),
