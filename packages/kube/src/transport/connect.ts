@@ -2,6 +2,7 @@
  * Selects the protocol for one server: HTTP/2 if TLS negotiates it, otherwise HTTP/1.1. The first connection decides;
  * for a server without HTTP/2 only that connection is discarded.
  */
+import { setMaxListeners } from 'node:events'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { systemClock, type Clock } from '../clock.ts'
@@ -21,6 +22,8 @@ export function createTransport(config: ClusterConfig, clock: Clock = systemCloc
   const prefix = server.pathname.replace(/\/$/, '')
   const tlsVersion = () => config.credentials.tls().version
   const closing = new AbortController()
+  // Any number of connections may be opened at the same time; Node warns from eleven listeners on.
+  setMaxListeners(0, closing.signal)
   const target = (): DialTarget => ({
     server,
     tls: config.credentials.tls(),
