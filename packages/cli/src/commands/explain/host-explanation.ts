@@ -91,7 +91,8 @@ export async function explainHost(io: Io, question: HostQuestion): Promise<HostE
         : [await ask(dnsClient, server, name, signal)],
     manager: async (signal) => ({
       isPaused: config.pause || (await readPause(cluster, namespace, signal)),
-      mode: config.mode,
+      // The default of a configuration that is not at hand says nothing about the manager.
+      mode: question.isConfigured ? config.mode : 'enforce',
       ...(lease !== undefined && { lease }),
     }),
   }
