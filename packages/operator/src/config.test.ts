@@ -102,6 +102,14 @@ describe('the configuration of the manager', () => {
     }
   })
 
+  it.each(['not a zone', '*.example.com', 'bücher.example', 'a..b', '.'])(
+    'refuses the zone %j of dns.zones',
+    (zone) => {
+      const result = loadConfig({ file: `${head}dns: { listen: [":53"], zones: ["${zone}"] }\n` })
+      expect(result.ok ? [] : result.faults).toEqual([expect.stringMatching(/^dns\.zones\.0: is no zone: /)])
+    },
+  )
+
   it('refuses filters and zones that are none', () => {
     const broken = (records: object) => loadConfig({ file: `${head}records: ${JSON.stringify(records)}\n` })
     expect(broken({ dnsEndpoints: { labelFilter: 'a=b, (' } }).ok).toBe(false)

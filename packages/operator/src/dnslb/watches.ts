@@ -40,7 +40,7 @@ export function parseWatches(text: string): readonly Watch[] | { readonly invali
   const parsed = WatchFile.safeParse(document)
   if (!parsed.success) {
     const [issue] = parsed.error.issues
-    return { invalid: `${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}` }
+    return { invalid: [issue?.path.join('.'), issue?.message].filter((part) => part !== '').join(': ') }
   }
   return parsed.data.watches.map(({ name, healthPath, statusCode, singleton, healthCheck, targets }): Watch => ({
     loadBalancer: {
