@@ -87,7 +87,7 @@ const FOLDERS: Readonly<Record<string, Folder>> = {
   'packages/gateway/src/proxy': { layers: ['request', 'listen upstream', 'handler.ts', 'proxy.ts'] },
   'packages/operator/src': {
     layers: [
-      'reasons.ts duration.ts expected-status.ts rights',
+      'reasons.ts duration.ts expected-status.ts yaml-document.ts rights',
       'finding.ts metrics.ts verdict.ts',
       'api authority clusters rrset health',
       'hosts',

@@ -8,6 +8,7 @@ import { DnsError } from '@seamark/dns'
 import {
   ApiError,
   Conflict,
+  DecodeError,
   Forbidden,
   KubeError,
   messageOf,
@@ -97,8 +98,12 @@ function sentenceOfResponse(error: ApiError): string {
   return error.host === '' ? error.message : `${error.host}: ${error.message}`
 }
 
+const NO_API_SERVER =
+  'something else than an API server answers there, such as a proxy that asks for a login: correct the server of the kubeconfig'
+
 function adviceOf(error: unknown): string | undefined {
   if (error instanceof ApiError) return adviceOnResponse(error)
+  if (error instanceof DecodeError) return NO_API_SERVER
   if (error instanceof TransportError) return adviceOnConnection(error)
   if (error instanceof KubeError && error.code === 'NOT_FOUND')
     return 'name a kubeconfig with --kubeconfig or $KUBECONFIG'
@@ -124,6 +129,7 @@ function adviceOnResponse(error: ApiError): string | undefined {
   if (error instanceof Unauthorized)
     return 'renew its token or certificate, or choose another user with --kubeconfig or --context'
   if (error instanceof Conflict) return 'somebody else changed it at the same time: run the command again'
+  if (error.httpStatus >= 300 && error.httpStatus < 400) return NO_API_SERVER
   if (error instanceof TooManyRequests || error instanceof ServiceUnavailable || error instanceof ServerTimeout)
     return 'the API server is overloaded or starts: run the command again later'
   return undefined

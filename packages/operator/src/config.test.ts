@@ -89,6 +89,27 @@ describe('the configuration of the manager', () => {
     expect(faults.flat().join()).not.toContain('hunter2')
   })
 
+  it('refuses a file with tags that are not YAML, or with several documents, in one line', () => {
+    const head = 'apiVersion: config.seamark.io/v1alpha1\nkind: ManagerConfiguration\n'
+    for (const [file, fault] of [
+      [`${head}namespace: !!js/function "secret"\n`, /^configuration: Unresolved tag: [^\n]*line 3/],
+      [`${head}namespace: !vault secret\n`, /^configuration: Unresolved tag: !vault at line 3, column 12$/],
+      [`${head}---\n${head}`, /^configuration: has several documents/],
+    ] as const) {
+      const result = loadConfig({ file })
+      expect(result.ok ? [] : result.faults).toEqual([expect.stringMatching(fault)])
+      expect(JSON.stringify(result)).not.toContain('secret"')
+    }
+  })
+
+  it.each(['not a zone', '*.example.com', 'bücher.example', 'a..b', '.'])(
+    'refuses the zone %j of dns.zones',
+    (zone) => {
+      const result = loadConfig({ file: `${head}dns: { listen: [":53"], zones: ["${zone}"] }\n` })
+      expect(result.ok ? [] : result.faults).toEqual([expect.stringMatching(/^dns\.zones\.0: is no zone: /)])
+    },
+  )
+
   it('refuses filters and zones that are none', () => {
     const broken = (records: object) => loadConfig({ file: `${head}records: ${JSON.stringify(records)}\n` })
     expect(broken({ dnsEndpoints: { labelFilter: 'a=b, (' } }).ok).toBe(false)

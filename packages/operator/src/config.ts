@@ -6,8 +6,7 @@
  * A list of objects (`records.providers`) is a flag that may be repeated, each with one object in YAML or JSON, and a variable
  * with the list. Unknown keys are errors: a typo must not switch off a guard.
  */
-import { isAddressRange } from '@seamark/kube'
-import { parse } from 'yaml'
+import { isAddressRange, messageOf } from '@seamark/kube'
 import { duration, leaseTimes } from './duration.ts'
 import { LIVE } from './live-setting.ts'
 import { z } from 'zod'
@@ -23,6 +22,7 @@ import { DashboardConfig } from './process/dashboard-config.ts'
 import { DnsConfig } from './serve/config.ts'
 import { findGaps } from './config-gaps.ts'
 import { WildcardConfig } from './wildcard/config.ts'
+import { parseYaml } from './yaml-document.ts'
 
 export const CONFIG_API_VERSION = 'config.seamark.io/v1alpha1'
 
@@ -294,12 +294,9 @@ function readDocument(file: string | undefined): Tree | string {
   if (file === undefined) return {}
   let document: unknown
   try {
-    document = parse(file, { maxAliasCount: 0 })
+    document = parseYaml(file)
   } catch (error) {
-    if (error instanceof ReferenceError)
-      return 'configuration: aliases (*name) are not accepted; write their values out'
-    // The lines after the first repeat the text, which may have a password.
-    return `configuration: ${(error instanceof Error ? error.message : String(error)).split('\n', 1)[0]?.replace(/:$/, '')}`
+    return `configuration: ${messageOf(error)}`
   }
   if (document === null) return {}
   if (typeof document !== 'object' || Array.isArray(document)) return 'configuration: is not a mapping'
@@ -332,7 +329,7 @@ function readObjects(texts: readonly string[]): unknown[] | undefined {
   for (const text of texts) {
     let value: unknown
     try {
-      value = parse(text, { maxAliasCount: 0 })
+      value = parseYaml(text)
     } catch {
       return undefined
     }

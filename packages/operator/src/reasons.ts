@@ -52,7 +52,7 @@ export const REASONS = {
   Published: 'every object that the source requests is in place',
   RestartNeeded: 'settings of the configuration file changed that take effect at the next start',
   Resumed: 'writing is not paused any more',
-  RouteNotServed: 'no route of the gateway takes the request',
+  RouteNotServed: 'the gateway does not serve the request',
   SecondWriter: 'another writer undoes what is written; the object is not written until it was unchanged for 10 min',
   SecretClaimed: 'another Certificate writes the same Secret',
   SecretNameInvalid: 'the name of the Secret is not a valid object name',

@@ -104,6 +104,7 @@ describe('wrong usage', () => {
     ['explain', "missing required argument 'host or URL'"],
     ['explain a b', 'too many arguments'],
     ['explain a --server name', '--server name is not ADDRESS or ADDRESS:PORT'],
+    ['transfer --from somebody', '--from somebody: must be external-dns/OWNER or dnslb/IDENTITY'],
     ['adopt --from somebody', '--from somebody: must be external-dns/OWNER, dnslb/IDENTITY or unmarked'],
     ['transfer', 'name either --to or --from'],
     ['apiserver --authorization None', 'Allowed choices are RBAC, AlwaysAllow'],

@@ -3,6 +3,7 @@
  * a stack is printed with --debug only. A command without an entry in fault-cells.ts fails.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer, type ServerResponse } from 'node:http'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
@@ -169,6 +170,36 @@ it.each([
 ])('%s is wrong usage', async (call, says) => {
   const { code, stderr } = await run(call)
   expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringMatching(says) as string })
+})
+
+describe('a server that is no API server', () => {
+  const ANSWERS: Readonly<Record<string, (response: ServerResponse) => void>> = {
+    'a page': (response) => void response.end('<html>log in</html>'),
+    'a list': (response) => void response.end('[]'),
+    'a redirect': (response) => void response.writeHead(302, { location: '/login' }).end(),
+  }
+  it.each(Object.entries(ANSWERS))('that answers with %s', async (_name, answer) => {
+    const server = createHttpServer((_request, response) => answer(response)).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as { port: number }
+    const cluster = `{ name: a, cluster: { server: 'http://127.0.0.1:${port}' } }`
+    const context = '{ name: a, context: { cluster: a, user: a } }'
+    write(
+      'OTHER',
+      'other',
+      `current-context: a\nclusters: [${cluster}]\nusers: [{ name: a, user: {} }]\ncontexts: [${context}]\n`,
+    )
+    const calls = ['tree a.test', 'cluster list', 'hub init --dry-run', 'explain a.test', 'check']
+    for (const call of calls) {
+      const { code, stderr } = await run(`${call} --kubeconfig OTHER`)
+      expect({ call, code, stderr }).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/^error: [^\n]*; something else than an API server answers there, [^\n]*\n$/),
+      })
+    }
+    server.closeAllConnections()
+    server.close()
+  })
 })
 
 it('--debug prints the stacks of the error and of what caused it', async () => {

@@ -112,6 +112,12 @@ dns: { listen: ['${address}'], zones: [example.com] }
     expect(await said('explain', 'new.example.com', ...configured)).toBe(
       '2 new.example.com is broken at plan: no manager holds the Lease, so that nothing is written',
     )
+    // A root that nobody takes up.
+    await client.create(Ingress, root('late', 'late.example.com'))
+    for (const flags of [configured, [...connection, '-n', 'manager']])
+      expect(await said('explain', 'late.example.com', ...flags)).toBe(
+        '2 late.example.com is broken at claim: no manager holds the Lease, so that nothing is written',
+      )
     // Without the address of a server, too: what was stored is not what clients get.
     expect((await said('tree', HOST, ...connection, '-n', 'manager')).slice(0, 2)).toBe('2 ')
   } finally {

@@ -18,6 +18,7 @@ import {
   DnsConfig,
   type Explanation,
   GlobalIngressPolicy,
+  HostClaim,
   loadConfig,
   type PublishOptions,
   unified,
@@ -384,6 +385,54 @@ it('two load balancers that name one host are told about each other, once', asyn
     .map(({ series }) => series?.count ?? 1)
   expect([(await shared(client)).slice(0, 1), counts]).toEqual([expected, [1, 1]])
 })
+
+it.each([
+  { beside: 'publish', parts: { publish: unified } },
+  { beside: 'no publish', parts: {} },
+])(
+  'a root that has no leaf yet keeps its host from a younger load balancer of another namespace, beside $beside',
+  async ({ parts }) => {
+    const backend = await new Gateway('127.0.0.1').start()
+    try {
+      await using environment = await FleetEnvironment.start([])
+      const { client } = environment.hub
+      await client.create(Namespace, { metadata: { name: 'other' } })
+      await client.create(Ingress, root('shop', HOST))
+      const born = Date.parse((await client.get(Ingress, 'shop/shop')).metadata.creationTimestamp ?? '')
+      environment.run({}, { ...parts, balance: balance() })
+      await expect.poll(async () => (await client.list(HostClaim)).items.length, POLL_OPTIONS).toBe(1)
+      // Creation times have seconds: the load balancers have to be younger.
+      await expect.poll(() => Date.now(), POLL_OPTIONS).toBeGreaterThan(born + 1_000)
+      const healthCheck = { scheme: 'tcp' as const, port: backend.port, interval: '1s', timeout: '1s', rise: 1 }
+      for (const [name, DNSName] of [
+        ['young', HOST],
+        ['free', 'free.example.com'],
+      ] as const) {
+        const metadata = { namespace: 'other', name }
+        const spec = { loadbalancer: name, ipaddress: '127.0.0.1' }
+        await client.create(DNSLoadBalancerEndpoint, { metadata, spec })
+        await client.create(DNSLoadBalancer, { metadata, spec: { DNSName, healthCheck } })
+      }
+      const published = async () => (await client.list(DNSEndpoint)).items.map(({ metadata }) => metadata.name)
+      await expect.poll(published, POLL_OPTIONS).toEqual(['free-dnslb'])
+      expect((await client.get(DNSLoadBalancer, 'other/young')).status?.conditions).toMatchObject([
+        {
+          type: 'Ready',
+          status: 'False',
+          reason: 'ClaimHeldByOther',
+          message: expect.stringContaining('Ingress shop/shop'),
+        },
+      ])
+      await expect
+        .poll(async () => shared(client), POLL_OPTIONS)
+        .toEqual([
+          `Ingress shop/shop: DNSLoadBalancer other/young names host ${HOST}, too; it belongs to this object, which is older`,
+        ])
+    } finally {
+      backend.stop()
+    }
+  },
+)
 
 it('two sources of two namespaces that name one host are told about each other, once', async () => {
   await using environment = await FleetEnvironment.start([])

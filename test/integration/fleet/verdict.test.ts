@@ -88,7 +88,13 @@ it('a host is as it should be, degraded or broken as its clients find it, and wh
     const explain = async (host = HOST) => {
       const { stdout, code, stderr } = await runCommand(['explain', host, ...flags, '-o', 'json'])
       expect(stderr).toBe('')
-      return { ...(JSON.parse(stdout) as Explanation), code }
+      const explanation = JSON.parse(stdout) as Explanation
+      // No hop says of an address what the hop `answer` contradicts.
+      const answered = explanation.hops.find(({ name }) => name === 'answer')?.text ?? ''
+      for (const { name, text } of explanation.hops)
+        for (const [, still = ''] of name === 'leaf' ? text.matchAll(/(\S+) withdrawn, still answered/g) : [])
+          expect(answered).toContain(still)
+      return { ...explanation, code }
     }
     const said = async (host = HOST) => {
       const { verdict, code } = await explain(host)

@@ -129,8 +129,10 @@ it('says that a backend has no ready endpoint', () => {
     endpoints: [{ addresses: ['10.0.0.1'], conditions: { ready } }],
     ports: [{ name: 'p80', port: 80, protocol: 'TCP' as const }],
   })
-  expect(traceRequest(built, objects, question, [slice(false)]).problems).toEqual([
-    'Service a/web has no ready endpoint for port p80: requests get 503',
-  ])
-  expect(traceRequest(built, objects, question, [slice(true)]).problems).toEqual([])
+  expect(traceRequest(built, objects, question, [slice(false)])).toMatchObject({
+    isServed: false,
+    text: expect.stringMatching(/^503: forwarded to .*; no backend has a ready endpoint$/),
+    problems: ['Service a/web has no ready endpoint for port p80: requests get 503'],
+  })
+  expect(traceRequest(built, objects, question, [slice(true)])).toMatchObject({ isServed: true, problems: [] })
 })

@@ -40,6 +40,8 @@ export interface RequestTrace {
   readonly outcome: 'forward' | 'redirect' | 'direct' | 'passthrough' | 'none'
   /** What happens to the request, in one sentence. */
   readonly text: string
+  /** No route takes it, or no backend of the route that does has a ready endpoint. */
+  readonly isServed: boolean
   /** The virtual host that was chosen. */
   readonly host?: string
   readonly taken?: TracedRoute
@@ -66,6 +68,7 @@ export function traceRequest(
   const none = (text: string, host?: string): RequestTrace => ({
     outcome: 'none',
     text,
+    isServed: false,
     ...(host !== undefined && { host }),
     passed: [],
     shadowed: [],
@@ -89,7 +92,7 @@ export function traceRequest(
   if (host.tcp !== undefined) {
     const clusters = host.tcp.backends.map(({ cluster }) => cluster).join(', ')
     const text = `the connection is passed on to ${clusters}${host.tls === undefined ? ', unread' : ' after TLS'}`
-    return { ...none(text, host.host), outcome: 'passthrough' }
+    return { ...none(text, host.host), outcome: 'passthrough', isServed: true }
   }
   const facts: RequestFacts = {
     method,
@@ -122,16 +125,22 @@ export function traceRequest(
     return {
       outcome: 'none',
       text: `404: none of the ${routes.length} routes of ${host.host} matches`,
+      isServed: false,
       host: host.host,
       passed,
       shadowed,
       problems,
     }
   const isUpgraded = taken.upgradesToHttps && protocol === 'http'
-  if (!isUpgraded && slices !== undefined) problems.push(...withoutEndpoints(ir, taken.action, slices))
+  const { action } = taken
+  const missing = isUpgraded || slices === undefined ? [] : withoutEndpoints(ir, action, slices)
+  problems.push(...missing)
+  const isServed = missing.length === 0 || (action.kind === 'forward' && missing.length < action.backends.length)
+  const text = isUpgraded ? '301: redirected to HTTPS' : describeAction(action)
   return {
-    outcome: isUpgraded ? 'redirect' : taken.action.kind,
-    text: isUpgraded ? '301: redirected to HTTPS' : describeAction(taken.action),
+    outcome: isUpgraded ? 'redirect' : action.kind,
+    text: isServed ? text : `503: ${text}; no backend has a ready endpoint`,
+    isServed,
     host: host.host,
     taken: describe(taken),
     passed,

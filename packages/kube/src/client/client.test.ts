@@ -246,6 +246,13 @@ describe('error responses', () => {
     expect(String(error)).not.toContain('secret-token')
   })
 
+  it.each(['[]', 'null', '"text"', '{}'])('are decode errors for a success with %s', async (body) => {
+    const { client } = await clientOn((exchange) => exchange.reply(200, body))
+    await expect(client.get(ConfigMap, 'a/b')).rejects.toBeInstanceOf(DecodeError)
+    await expect(client.find(ConfigMap, 'a/b')).rejects.toBeInstanceOf(DecodeError)
+    await expect(client.list(ConfigMap)).rejects.toBeInstanceOf(DecodeError)
+  })
+
   it('are decode errors for a success that is not JSON', async () => {
     const { client } = await clientOn((exchange) => exchange.reply(200, '<html>'))
     await expect(client.get(ConfigMap, 'ns/a')).rejects.toBeInstanceOf(DecodeError)

@@ -186,10 +186,20 @@ type Write<T extends Obj> = {
 export function createClient(rest: Rest, options: ClientOptions = {}): Client {
   const { fieldManager = 'seamark', cache } = options
 
-  async function call<R>(request: RestRequest): Promise<R> {
+  /** @param field which every answer of the kind has */
+  async function call<R>(request: RestRequest, field?: 'metadata' | 'items'): Promise<R> {
     const response = await rest.call(request)
     if (response.status >= 300) throw rest.errorOf(request, response)
-    return read(request, response.body, (body) => JSON.parse(body.toString('utf8')) as R)
+    return read(request, response.body, (body) => parseAnswer(body, field) as R)
+  }
+
+  function read<R>(request: RestRequest, body: Buffer, parse: (body: Buffer) => R): R {
+    try {
+      return parse(body)
+    } catch {
+      // Without the cause: JSON.parse repeats a part of the answer, which may have our credential.
+      throw new DecodeError(`${rest.host}: ${request.method} ${request.path}: the answer is no object of Kubernetes`)
+    }
   }
 
   /** One function with objects of one shape, because it runs for every object of a controller. */
@@ -231,13 +241,16 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
 
   const client: Client = {
     get: async (kind, key, { subresource, signal, lane } = {}) => {
-      return call({
-        method: 'GET',
-        path: objectPath(kind, key, subresource),
-        signal,
-        lane,
-        maxBodyBytes: MAX_OBJECT_BYTES,
-      })
+      return call(
+        {
+          method: 'GET',
+          path: objectPath(kind, key, subresource),
+          signal,
+          lane,
+          maxBodyBytes: MAX_OBJECT_BYTES,
+        },
+        'metadata',
+      )
     },
     find: async (kind, key, { signal, lane } = {}) => {
       const request: RestRequest = {
@@ -250,17 +263,20 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
       const response = await rest.call(request)
       if (response.status === 404) return undefined
       if (response.status >= 300) throw rest.errorOf(request, response)
-      return read(request, response.body, (body) => JSON.parse(body.toString('utf8')))
+      return read(request, response.body, (body) => parseAnswer(body, 'metadata')) as never
     },
     list: async (kind, { namespace, signal, limit, maxBodyBytes, deadlineMs, ...query } = {}) => {
-      return call({
-        method: 'GET',
-        path: collectionPath(kind, namespace),
-        query: { ...query, limit: limit === undefined ? undefined : String(limit) },
-        ...(maxBodyBytes !== undefined && { maxBodyBytes }),
-        ...(deadlineMs !== undefined && { deadlineMs }),
-        signal,
-      })
+      return call(
+        {
+          method: 'GET',
+          path: collectionPath(kind, namespace),
+          query: { ...query, limit: limit === undefined ? undefined : String(limit) },
+          ...(maxBodyBytes !== undefined && { maxBodyBytes }),
+          ...(deadlineMs !== undefined && { deadlineMs }),
+          signal,
+        },
+        'items',
+      )
     },
     watch: (kind, watch = {}) => watchEvents(rest, kind, watch),
     create: async (kind, object, write_ = {}) => {
@@ -325,13 +341,11 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
   return client
 }
 
-function read<R>(request: RestRequest, body: Buffer, parse: (body: Buffer) => R): R {
-  try {
-    return parse(body)
-  } catch {
-    // Without the cause: JSON.parse repeats a part of the answer, which may have our credential.
-    throw new DecodeError(`${request.method} ${request.path}: the answer is not JSON`)
-  }
+/** Throws when it is no JSON object, or one without the field. */
+function parseAnswer(body: Buffer, field?: string): unknown {
+  const value = JSON.parse(body.toString('utf8')) as unknown
+  if (typeof value === 'object' && value !== null && (field === undefined || field in value)) return value
+  throw new DecodeError('not an object')
 }
 
 function pathOf<T extends Obj>(kind: Kind<T>, object: T | Immutable<T>, subresource: string | undefined): string {

@@ -4,7 +4,9 @@ import { nameRule } from '@seamark/dialects'
 import { setUpBalance } from '../balance/set-up.ts'
 import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
 import { type MemberRegistry, setUpMembers } from '../clusters/member-registry.ts'
-import type { HostSources } from '../hosts/host-sources.ts'
+import { createClaimedHosts } from '../hosts/claimed-hosts.ts'
+import { type HostSources, joinHostSources } from '../hosts/host-sources.ts'
+import { ROOT_KINDS } from '../fleet/roots/root-kinds.ts'
 import { setUpFleet } from '../fleet/set-up.ts'
 import { reportDeniedWatches } from '../process/reports/denied-watches.ts'
 import { serverText } from '@seamark/dns'
@@ -153,16 +155,17 @@ function setUpControl(
       balance: options.balance !== undefined,
       conversion: serving === undefined ? undefined : conversionAddress(serving.config, namespace),
     })
-  let hostSources: HostSources | undefined
+  const hostSources: HostSources[] = []
   if (publish !== undefined) {
     const { reportsInitialFindings = true } = options
     const parts = { fleet, balance: options.balance !== undefined }
-    hostSources = setUpPublish(reporting('publish'), {
+    const ofPublish = setUpPublish(reporting('publish'), {
       ...guarded,
       ...(heldRecords !== undefined && { heldRecords }),
       options: { ...publish, grants, parts },
       reportsInitialFindings,
     })
+    if (ofPublish !== undefined) hostSources.push(ofPublish)
   }
   if (wildcard !== undefined) {
     setUpWildcard(reporting('wildcard'), {
@@ -187,6 +190,8 @@ function setUpControl(
         !fleet.answeredElsewhere && { zones: () => dns.zones().map(({ zone }) => zone) }),
     })
   if (options.balance !== undefined) {
+    const kinds = ROOT_KINDS.map(({ kind }) => kind)
+    if (fleet !== undefined) hostSources.push(createClaimedHosts(mgr.cluster.informers, { kinds, findNameFault }))
     setUpBalance(reporting('balance'), {
       ...common,
       ...options.balance,
@@ -194,7 +199,7 @@ function setUpControl(
       namespace,
       hasFleet: fleet !== undefined,
       ...(heldRecords === undefined && { removals: { heldObjects, massLimits } }),
-      ...(hostSources !== undefined && { hostSources }),
+      hostSources: joinHostSources(hostSources),
       guard: { allowLoopback: options.allowLoopback ?? false, deny: options.denyAddresses ?? [] },
       ownZones: dns?.zones().map(({ zone }) => zone) ?? [],
       dnsClient: options.dnsClient,

@@ -3,10 +3,10 @@
  * balancers decides on, so both modes decide the same. Pure.
  */
 import { messageOf } from '@seamark/kube'
-import { parse } from 'yaml'
 import { z } from 'zod'
 import type { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import type { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
+import { parseYaml } from '../yaml-document.ts'
 
 /** Unknown keys are ignored, as the original does: its own example has some. */
 const WatchFile = z.object({
@@ -33,14 +33,14 @@ export interface Watch {
 export function parseWatches(text: string): readonly Watch[] | { readonly invalid: string } {
   let document: unknown
   try {
-    document = parse(text, { maxAliasCount: 0 })
+    document = parseYaml(text)
   } catch (error) {
     return { invalid: messageOf(error) }
   }
   const parsed = WatchFile.safeParse(document)
   if (!parsed.success) {
     const [issue] = parsed.error.issues
-    return { invalid: `${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}` }
+    return { invalid: [issue?.path.join('.'), issue?.message].filter((part) => part !== '').join(': ') }
   }
   return parsed.data.watches.map(({ name, healthPath, statusCode, singleton, healthCheck, targets }): Watch => ({
     loadBalancer: {

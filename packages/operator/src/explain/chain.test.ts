@@ -396,6 +396,24 @@ describe('explain', () => {
     })
   })
 
+  it('a root that no fleet has taken up is broken, whether a manager runs, is paused or is gone, and with publish off, too', () => {
+    const fresh: Partial<ExplainFacts> = {
+      sources: [{ name: 'Ingress ns/web', findings: [], isPublishing: true, isNewRoot: true }],
+      targets: [],
+      addressFindings: [note('BalancePublishes', 'host a.example is of a root, and balance publishes it')],
+      certificate: undefined,
+      endpoint: undefined,
+      plan: { zone: 'example', pending: [], refused: [], records: [] },
+      answers: [{ server: '127.0.0.1:53', targets: [] }],
+    }
+    expect(firstBroken({ ...fresh, manager: running('held') })).toBe('claim ChangePending')
+    expect(firstBroken({ ...fresh, manager: running('expired') })).toBe('claim NoManager')
+    expect(firstBroken({ ...fresh, manager: { ...running('held'), isPaused: true } })).toBe('claim Paused')
+    expect(firstBroken({ ...fresh, isPublishOn: false })).toBe('claim ChangePending')
+    // Another source publishes the host.
+    expect(firstBroken({ ...fresh, targets: ['192.0.2.1'] })).not.toMatch(/^claim/)
+  })
+
   it('a change that nobody writes is not on its way: without a manager that is said', () => {
     const plan = { zone: 'z', pending: ['create A 192.0.2.1'], refused: [], records: [] }
     const answers = [{ server: 's', targets: [] }]

@@ -12,7 +12,7 @@ import { broken, byFinding, degraded, idleText, isSameSet, ok, PUBLISH_OFF, skip
 
 export function explain(facts: ExplainFacts): Explanation {
   const hops = [
-    ...(facts.fleet ?? [sourceHop(facts)]),
+    ...(facts.fleet ?? [sourceHop(facts), ...claimHops(facts)]),
     ...(facts.balance === undefined ? [] : [healthHop(facts.balance), selectionHop(facts.balance)]),
     ...(facts.fleet === undefined ? [addressHop(facts), certificateHop(facts), endpointHop(facts)] : []),
     planHop(facts),
@@ -81,6 +81,21 @@ function sourceHop({
   }
   const hop = byFinding('source', first.findings)
   return hop === undefined ? ok('source', first.name) : { ...hop, text: `${first.name}: ${hop.text}` }
+}
+
+/** Where the fleet takes nothing up, no other hop knows that the host is requested. */
+function claimHops(facts: ExplainFacts): Hop[] {
+  const root = facts.targets.length === 0 ? facts.sources.find(({ isNewRoot }) => isNewRoot) : undefined
+  if (root === undefined) return []
+  const idle = idleText(facts)
+  return [
+    heldHop('claim', facts, 'HostClaim') ??
+      broken(
+        'claim',
+        idle === undefined ? 'ChangePending' : 'NoManager',
+        `${root.name} is a root, and no fleet has taken it up yet; ${idle ?? 'check that a manager with fleet.enabled runs'}`,
+      ),
+  ]
 }
 
 function healthHop({ endpoints, name }: BalanceFact): Hop {

@@ -52,6 +52,8 @@ interface SourceFact {
   /** Of the source as a whole: class, exclusion, claim. */
   readonly findings: readonly Finding[]
   readonly isPublishing: boolean
+  /** A root that balance publishes, and the fleet has written nothing for it yet. */
+  readonly isNewRoot?: boolean
 }
 
 export interface ExplainFacts {

@@ -143,6 +143,7 @@ export function sourceFacts(
       name: `${item.source.kind} ${sourceKey(item.source)}`,
       findings: findingsOf(item),
       isPublishing: isPublishOn && isPublishing(item),
+      ...(isNewRoot(item, host) && { isNewRoot: true }),
     })),
     targets: chosen === undefined ? [] : targetsOf(chosen, host),
     addressFindings: chosen?.decision?.children.dns.findings ?? [],
@@ -237,6 +238,11 @@ async function findMissingKind({ client }: Cluster, signal: AbortSignal): Promis
 /** Balance publishes it: its record is that of the DNSEndpoint of the load balancer. */
 function isBalanced({ publications }: HostDecision, host: string): boolean {
   return publications.get(claimKey(host))?.by === 'balance'
+}
+
+function isNewRoot({ publications }: HostDecision, host: string): boolean {
+  const publication = publications.get(claimKey(host))
+  return publication?.by === 'balance' && publication.holder === undefined
 }
 
 /** The source publishes the host, or would if it had an address. */

@@ -1,6 +1,6 @@
 /**
- * What balance has to know of the sources of publish in this process: which of them keeps a host from a load balancer.
- * Publish implements it; the rule is `mayTake` (publisher.ts).
+ * What balance has to know of the sources of publish and of the roots of the fleet in this process: which of them keeps a host
+ * from a load balancer. Publish implements it with the rule `mayTake` (publisher.ts), and claimed-hosts.ts for roots.
  */
 import type { Aged } from '@seamark/dialects'
 import type { Change } from '@seamark/kube'
@@ -9,7 +9,9 @@ import type { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 
 export interface HostHolding {
   readonly source: Aged
-  /** Its DNSEndpoint has the host. */
+  /** The source is a root of this kind, and has the host. */
+  readonly root?: Kind
+  /** Its DNSEndpoint, or that of a load balancer of the root, has the host. */
   readonly isInPlace: boolean
   /** The source is gone, and its host stays reserved for so long. */
   readonly forMs?: number
@@ -24,4 +26,18 @@ export interface HostSources {
   }[]
   /** Undefined: the load balancer may publish its host. */
   holdingOf(loadBalancer: Immutable<DNSLoadBalancer>): HostHolding | undefined
+}
+
+/** The first of them that holds a host decides. */
+export function joinHostSources(all: readonly HostSources[]): HostSources {
+  return {
+    watches: all.flatMap(({ watches }) => watches),
+    holdingOf(loadBalancer): HostHolding | undefined {
+      for (const each of all) {
+        const holding = each.holdingOf(loadBalancer)
+        if (holding !== undefined) return holding
+      }
+      return undefined
+    },
+  }
 }

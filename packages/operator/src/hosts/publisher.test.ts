@@ -47,9 +47,18 @@ describe('who publishes a host', () => {
   it('balance publishes a root, before its load balancer exists and against another one', () => {
     const root = { source, isRoot: true, publishesRoots: false }
     expect(publisherOf({ ...root, balancers: [] })).toMatchObject({ by: 'balance', holder: undefined })
-    expect(publisherOf({ ...root, balancers: [balancer('other', 9)] })).toMatchObject({
+    expect(publisherOf({ ...root, balancers: [balancer('other', 1)] })).toMatchObject({
       by: 'balance',
       isConflict: true,
+    })
+  })
+
+  it('a younger load balancer of another namespace does not have the host of a root', () => {
+    const root = { source, isRoot: true, publishesRoots: false }
+    expect(publisherOf({ ...root, balancers: [balancer('other', 9)] })).toEqual({
+      by: 'balance',
+      holder: undefined,
+      isConflict: false,
     })
   })
 

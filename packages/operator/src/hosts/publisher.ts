@@ -58,16 +58,23 @@ export type HostPublisher =
 
 export function publisherOf({ balancers, ...facts }: HostFacts): HostPublisher {
   const oldestFirst = balancers.toSorted((a, b) => compareAge(a.age, b.age))
-  const holder = oldestFirst.find((balancer) => mayTake(balancer, facts))
+  const holder = oldestFirst.find((balancer) => isOfOne(balancer, facts) || isOlder(balancer, facts))
   if (holder !== undefined) return { by: 'balance', holder, isConflict: !isOfOne(holder, facts) }
   if (isBalanced(facts)) return { by: 'balance', holder, isConflict: false }
   const [rival] = oldestFirst
   return { by: 'publish', ...(rival !== undefined && { rival }) }
 }
 
-/** Whether a load balancer may publish the host of the source; balance asks the same of the oldest source of its host. */
+/**
+ * Whether publish lets a load balancer publish the host of the source; balance asks it of the oldest source of its host. The host
+ * of a root that balance publishes is not publish's to keep: its HostClaim does (claimed-hosts.ts).
+ */
 export function mayTake(balancer: HostBalancer, facts: SourceFacts): boolean {
-  return isOfOne(balancer, facts) || isBalanced(facts) || compareAge(balancer.age, facts.source) < 0
+  return isBalanced(facts) || isOfOne(balancer, facts) || isOlder(balancer, facts)
+}
+
+function isOlder({ age }: HostBalancer, { source }: SourceFacts): boolean {
+  return compareAge(age, source) < 0
 }
 
 function isOfOne({ isOfSource, age }: HostBalancer, { source }: SourceFacts): boolean {

@@ -31,6 +31,11 @@ export function splitPair(text: string): { readonly name: string; readonly value
   return at === -1 ? { name: text } : { name: text.slice(0, at), value: text.slice(at + 1) }
 }
 
+/** Hosts are names of these characters: in a zone of others nothing would ever be published. `/`: RFC 2317. */
+function isZoneName(text: string): boolean {
+  return /^[a-z\d._/-]+$/i.test(text) && isName(text)
+}
+
 function isName(text: string): boolean {
   try {
     return fqdn(text) !== '.'
@@ -59,7 +64,7 @@ export const DnsConfig = z
       .describe('ADDRESS:PORT to answer DNS on, by UDP and TCP; empty: no DNS server'),
     zones: z
       .array(
-        z.string().refine((text) => isName(splitPair(text).name) && splitPair(text).value !== '', {
+        z.string().refine((text) => isZoneName(splitPair(text).name) && splitPair(text).value !== '', {
           error: 'is no zone: NAME, or NAME=FILE with a zone file',
         }),
       )

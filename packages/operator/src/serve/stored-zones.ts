@@ -196,7 +196,8 @@ export class StoredZones {
       const isNew = this.#faults.get(origin) !== why
       this.#faults.set(origin, why)
       if (!isNew) return
-      const code = error instanceof DnsError ? error.code : 'STORE_CORRUPT'
+      // An API server that does not answer says nothing about what is stored.
+      const code = error instanceof DnsError ? error.code : 'STORE_UNREACHABLE'
       if (this.#keeper.isServed(origin))
         log.warn({ zone: origin, code, why }, 'stored zone cannot be read; the last version is answered')
       else log.error({ zone: origin, code, why }, 'zone not loaded; its names are refused')

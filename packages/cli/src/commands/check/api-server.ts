@@ -1,5 +1,5 @@
 /** The version of the API server, and how far its clock is from the one here. */
-import type { Client } from '@seamark/kube'
+import { type Client, DecodeError } from '@seamark/kube'
 import type { Finding } from './finding.ts'
 
 /** Of the chart: the sleep of preStop hooks, matchConditions of webhooks. */
@@ -10,7 +10,7 @@ const MAX_SKEW_MS = 5_000
 export async function checkApiServer(client: Client, signal: AbortSignal, nowMs = Date.now()): Promise<Finding[]> {
   const { status, headers, body } = await client.request({ method: 'GET', path: '/version', signal })
   if (status !== 200) return [{ topic: 'API server', state: 'fault', message: `GET /version answers ${status}` }]
-  const { gitVersion = '', major = '', minor = '' } = JSON.parse(body.toString('utf8')) as Record<string, string>
+  const { gitVersion = '', major = '', minor = '' } = readVersion(body)
   const isOld = Number(major) === 1 && Number.parseInt(minor, 10) < OLDEST_MINOR
   return [
     isOld
@@ -22,6 +22,14 @@ export async function checkApiServer(client: Client, signal: AbortSignal, nowMs 
       : { topic: 'API server', state: 'ok', message: `Kubernetes ${gitVersion}` },
     clockFinding(Date.parse(String(headers['date'] ?? '')), nowMs),
   ]
+}
+
+function readVersion(body: Buffer): Record<string, string> {
+  try {
+    return (JSON.parse(body.toString('utf8')) ?? {}) as Record<string, string>
+  } catch {
+    throw new DecodeError('GET /version: the answer is no object of Kubernetes')
+  }
 }
 
 function clockFinding(theirsMs: number, oursMs: number): Finding {

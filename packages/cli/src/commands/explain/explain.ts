@@ -8,7 +8,7 @@ import { EXIT, type Io } from '../../command.ts'
 import { addKubeFlags, DEFAULT_NAMESPACE, type KubeFlags, openCluster } from '../../flags/kube-flags.ts'
 import { addOutputFlag, printValue } from '../../output-form.ts'
 import { explainHost, parseDnsServer, readHost } from './host-explanation.ts'
-import { parseQuestion, printTrace, traceInCluster } from './request-hop.ts'
+import { parseQuestion, printTrace, requestRules, traceInCluster } from './request-hop.ts'
 import { addSettingFlags, configPath, readConfig } from '../../flags/setting-flags.ts'
 
 interface Flags extends KubeFlags {
@@ -41,7 +41,10 @@ export function build(io: Io): Command {
     const cluster = await openCluster(io, flags)
     try {
       const trace = await traceHost(cluster.client, host, io.signal).catch(() => undefined)
-      const request = question === undefined ? undefined : await traceInCluster(cluster.client, question, io.signal)
+      const request =
+        question === undefined
+          ? undefined
+          : await traceInCluster(cluster.client, question, requestRules(config), io.signal)
       const { explanation } = await explainHost(io, {
         host,
         cluster,
@@ -49,7 +52,7 @@ export function build(io: Io): Command {
         isConfigured: configPath(io, flags) !== undefined,
         server: flags.server,
         trace,
-        ...(request !== undefined && { route: { isServed: request.outcome !== 'none', text: request.text } }),
+        ...(request !== undefined && { route: { isServed: request.isServed, text: request.text } }),
       })
       const { output } = flags
       io.stdout.write(

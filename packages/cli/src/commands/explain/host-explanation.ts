@@ -68,7 +68,7 @@ export async function explainHost(io: Io, question: HostQuestion): Promise<HostE
   const hasProviders = recordsInUse(config).providers.length > 0 || config.dns.listen.length > 0
   const lease = await readLease(question, namespace, io.signal)
   const dnsClient = createDnsClient({ tries: 2, timeoutMs: 500 })
-  const deps: Omit<ExplainDeps, 'options'> = {
+  const deps: Deps = {
     cluster,
     isPublishOn: config.publish.enabled,
     ...(hasProviders && { plan: planReader(io, cluster, config, namespace) }),
@@ -91,37 +91,43 @@ export async function explainHost(io: Io, question: HostQuestion): Promise<HostE
         : [await ask(dnsClient, server, name, signal)],
     manager: async (signal) => ({
       isPaused: config.pause || (await readPause(cluster, namespace, signal)),
-      mode: config.mode,
+      // The default of a configuration that is not at hand says nothing about the manager.
+      mode: question.isConfigured ? config.mode : 'enforce',
       ...(lease !== undefined && { lease }),
     }),
   }
   try {
-    const facts =
+    const { facts, shown } =
       trace === undefined
-        ? await gatherFacts(
-            host,
-            {
-              ...deps,
-              options: publishOptions(config.publish, processGrants(config.grants, namespace), {
-                fleet: config.fleet.enabled ? config.fleet : undefined,
-                balance: config.balance.enabled,
-              }),
-            },
-            io.signal,
-          )
-        : {
-            ...(await gatherFleetFacts(host, publishedAddresses(trace) ?? [], deps, io.signal)),
-            ...fleetFacts(trace),
-          }
+        ? { facts: await sourceFacts(question, deps, io.signal), shown: undefined }
+        : await rootFacts(host, trace, deps, io.signal)
     const explanation = explain({
       ...facts,
       ...(hasOnlyOwnZones(config) && { ownZones: config.dns.zones.map(zoneName) }),
       ...(route !== undefined && { route }),
     })
-    return { explanation, trace: trace === undefined ? undefined : shownTrace(trace, facts) }
+    return { explanation, trace: shown }
   } finally {
     await dnsClient.close()
   }
+}
+
+type Deps = Omit<ExplainDeps, 'options'>
+
+async function sourceFacts({ host, config }: HostQuestion, deps: Deps, signal: AbortSignal): Promise<ExplainFacts> {
+  const namespace = config.namespace || DEFAULT_NAMESPACE
+  const options = publishOptions(config.publish, processGrants(config.grants, namespace), {
+    fleet: config.fleet.enabled ? config.fleet : undefined,
+    balance: config.balance.enabled,
+  })
+  return gatherFacts(host, { ...deps, options }, signal)
+}
+
+/** What DNS servers answer now counts at each leaf, and not what the manager found when it last asked them. */
+async function rootFacts(host: string, trace: HostTrace, deps: Deps, signal: AbortSignal) {
+  const gathered = await gatherFleetFacts(host, publishedAddresses(trace) ?? [], deps, signal)
+  const shown = shownTrace(trace, { ...gathered, ...fleetFacts(trace) })
+  return { facts: { ...gathered, ...fleetFacts(shown) }, shown }
 }
 
 /** Undefined: the manager uses none, or it may not be read. */

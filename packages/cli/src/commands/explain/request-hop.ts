@@ -19,7 +19,10 @@ import {
   TLSRoute,
 } from '@seamark/kube/gateway-api'
 import { keyOf, type Immutable, type Key, type Kind, type Obj } from '@seamark/kube/object'
+import { type ManagerConfiguration, processGrants } from '@seamark/operator'
 import { CommandError, EXIT } from '../../command.ts'
+import { type GatewayRules, gatewayRules } from '../../gateway-rules.ts'
+import { DEFAULT_NAMESPACE } from '../../flags/kube-flags.ts'
 
 const KINDS: readonly Kind[] = [
   Ingress,
@@ -75,15 +78,26 @@ export function parseQuestion(
   }
 }
 
+/** What decides which objects the gateway of this configuration serves. */
+export function requestRules({ gateway: config, grants, namespace }: ManagerConfiguration): GatewayRules {
+  return gatewayRules(config, processGrants(grants, namespace || DEFAULT_NAMESPACE))
+}
+
 export async function traceInCluster(
   client: Client,
   question: RequestQuestion,
+  rules: GatewayRules,
   signal: AbortSignal,
 ): Promise<RequestTrace> {
   const objects = await readObjects(client, signal)
   // Which addresses the gateway binds is not known here: every port counts as available.
   const listen = { http: { host: '::', port: 0 }, https: { host: '::', port: 0 } }
-  return traceRequest(build(objects, { ...BUILD_DEFAULTS, listen }), objects, question, objects.list(EndpointSlice))
+  return traceRequest(
+    build(objects, { ...BUILD_DEFAULTS, ...rules, listen }),
+    objects,
+    question,
+    objects.list(EndpointSlice),
+  )
 }
 
 /** A kind that no CRD serves has no objects; one that may not be read is an error: its objects are unknown. */

@@ -25,6 +25,8 @@ export function build(io: Io): Command {
     const { to, toCluster, from } = flags
     if ((to === undefined) === (from === undefined)) throw new CommandError('name either --to or --from', EXIT.usage)
     if (to !== undefined && toCluster === undefined) throw new CommandError('--to needs --to-cluster', EXIT.usage)
+    if (from !== undefined && !/^(external-dns|dnslb)\/.+/.test(from))
+      throw new CommandError(`--from ${from}: must be external-dns/OWNER or dnslb/IDENTITY`, EXIT.usage)
     await handOver(io, flags, names, (input) =>
       to !== undefined && toCluster !== undefined
         ? planTransfer(input, { owner: to, cluster: toCluster })

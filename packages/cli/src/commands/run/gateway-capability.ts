@@ -22,6 +22,7 @@ import {
   watchSwitches,
   WriteRefused,
 } from '@seamark/operator'
+import { gatewayRules } from '../../gateway-rules.ts'
 import { announcing, envoyFlagsOf, envoyOptions, SETTING_NAMES } from '../gateway/envoy-flags.ts'
 import { parseAddresses, parseListen, parsePorts } from '../gateway/gateway-flags.ts'
 
@@ -133,15 +134,5 @@ export async function runGateway(options: GatewayCapability, signal: AbortSignal
 }
 
 function settingsOf(config: GatewayConfig, grants: Grants, allowsLoopback: boolean): BuildSettings {
-  const { mode, ingressClassNames, rootNamespaces, gateway, externalNames } = config
-  return {
-    ...BUILD_DEFAULTS,
-    mode,
-    allowsLoopback,
-    ...(ingressClassNames.length > 0 && { ingressClassNames, servesUnclassified: false }),
-    rootNamespaces,
-    grants,
-    ...(gateway !== '' && { gateway }),
-    allowsExternalNames: externalNames,
-  }
+  return { ...BUILD_DEFAULTS, mode: config.mode, allowsLoopback, ...gatewayRules(config, grants) }
 }

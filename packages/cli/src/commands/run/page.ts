@@ -9,7 +9,7 @@ import {
   recordsInUse,
   servesPage,
 } from '@seamark/operator'
-import { traceInCluster } from '../explain/request-hop.ts'
+import { requestRules, traceInCluster } from '../explain/request-hop.ts'
 import { VERSION } from '../../version.ts'
 import type { Io } from '../../command.ts'
 
@@ -54,7 +54,7 @@ export function pageOf(
           grants: processGrants(config.grants, namespace),
           env: io.env,
         }),
-      route: async (question, signal) => traceInCluster(source.manager.client, question, signal),
+      route: async (question, signal) => traceInCluster(source.manager.client, question, requestRules(config), signal),
     })
     return part(source)
   }

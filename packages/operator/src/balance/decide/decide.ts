@@ -9,10 +9,10 @@
  * minute and name (INV-19).
  */
 import { findCondition, type Immutable } from '@seamark/kube'
-import { keyOf } from '@seamark/kube/object'
+import { keyOf, type Kind } from '@seamark/kube/object'
 import { type BalanceEvent, warning } from '../balance-event.ts'
 import type { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
-import type { DNSLoadBalancerStatus } from '../../api/dns-load-balancer.ts'
+import { DNSLoadBalancer, type DNSLoadBalancerStatus } from '../../api/dns-load-balancer.ts'
 import type { Verdict } from '../../health/verdict.ts'
 import type { HostHolding } from '../../hosts/host-sources.ts'
 import type { Reason } from '../../reasons.ts'
@@ -77,8 +77,8 @@ export type RecordsDecision =
 export interface BalanceReport {
   readonly status: DNSLoadBalancerStatus
   readonly events: readonly BalanceEvent[]
-  /** For the load balancer with the name: that this one names it, too. Once: the stored condition says that it was told. */
-  readonly toHolder?: { readonly holder: string; readonly message: string }
+  /** For the object with the name: that this one names it, too. Once: the stored condition says that it was told. */
+  readonly toHolder?: { readonly kind: Kind; readonly holder: string; readonly message: string }
   /** By endpoint key; only those that change. */
   readonly endpointStatuses: ReadonlyMap<string, EndpointStatus>
 }
@@ -121,12 +121,7 @@ export function decide(facts: BalanceFacts): BalanceDecision {
   if (facts.holder !== undefined && facts.holder !== settings.key) {
     const message = `DNS name '${settings.dnsName}' is already used by load balancer '${facts.holder}'`
     const refused = refuse(facts, 'NameClaimed', message, warning(message))
-    if (findCondition(facts.loadBalancer.status?.conditions, READY_CONDITION)?.message === message) return refused
-    const toHolder = {
-      holder: facts.holder,
-      message: `DNSLoadBalancer ${settings.key} names host ${settings.dnsName}, too; it belongs to this object, which is older`,
-    }
-    return { ...refused, whenApplied: { ...refused.whenApplied, toHolder } }
+    return tellHolder(refused, { kind: DNSLoadBalancer, key: facts.holder }, facts, settings)
   }
   // After the claims: an older load balancer keeps its name, or a younger one would change what is published.
   if (facts.probeFault !== undefined)
@@ -141,6 +136,20 @@ export function decide(facts: BalanceFacts): BalanceDecision {
   return decideValid(facts, settings)
 }
 
+/** Once: what the stored condition says was told, also by an earlier process. */
+function tellHolder(
+  decision: BalanceDecision,
+  { kind, key }: { readonly kind: Kind; readonly key: string },
+  { loadBalancer }: BalanceFacts,
+  settings: BalancerSettings,
+): BalanceDecision {
+  const messageIn = (status: BalanceFacts['loadBalancer']['status']) =>
+    findCondition(status?.conditions, READY_CONDITION)?.message
+  if (messageIn(loadBalancer.status) === messageIn(decision.whenApplied.status)) return decision
+  const message = `DNSLoadBalancer ${settings.key} names host ${settings.dnsName}, too; it belongs to this object, which is older`
+  return { ...decision, whenApplied: { ...decision.whenApplied, toHolder: { kind, holder: key, message } } }
+}
+
 /** It may not have its name. */
 function refuse(
   facts: BalanceFacts,
@@ -152,32 +161,35 @@ function refuse(
 }
 
 /**
- * It publishes nothing, and removes what it has when the DNSEndpoint of the source has the name. Publish tells both objects with an Event, so that this
- * is a condition only.
+ * It publishes nothing, and removes what it has when the DNSEndpoint of the source has the name. Publish tells its sources with
+ * an Event, so that only a root is told here.
  */
 function yieldTo(
-  { source: { kind, namespace, name, createdAt }, isInPlace, forMs }: HostHolding,
+  { source: { kind, namespace, name, createdAt }, root, isInPlace, forMs }: HostHolding,
   facts: BalanceFacts,
-  { dnsName }: BalancerSettings,
+  settings: BalancerSettings,
 ): BalanceDecision {
+  const { dnsName } = settings
   const holder = `${kind} ${namespace}/${name}`
   const isPending = forMs !== undefined
   const decision = rest(facts, {
     reason: isPending ? 'ClaimPending' : 'ClaimHeldByOther',
     message: isPending
       ? `DNS name '${dnsName}' was released by ${holder} less than 30 s ago; it is published after that`
-      : `DNS name '${dnsName}' belongs to ${holder} since ${createdAt}, and publish publishes it`,
+      : `DNS name '${dnsName}' belongs to ${holder} since ${createdAt}, and ${root === undefined ? 'publish publishes' : 'the fleet places'} it`,
     isReady: false,
     state: 'Error',
     active: isInPlace ? [] : undefined,
     events: [],
   })
   const isChange = (facts.published?.length ?? 0) > 0
-  return {
+  const yielded: BalanceDecision = {
     ...decision,
     ...(isInPlace && { records: { kind: 'remove', isChange } }),
     againAfterMs: forMs,
   }
+  if (root === undefined) return yielded
+  return tellHolder(yielded, { kind: root, key: `${namespace}/${name}` }, facts, settings)
 }
 
 function decideValid(facts: BalanceFacts, settings: BalancerSettings): BalanceDecision {

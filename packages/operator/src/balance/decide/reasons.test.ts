@@ -1,7 +1,7 @@
 /** The reason code of each decision about a load balancer, as its condition shows it. */
 import { describe, expect, it } from 'vitest'
 import type { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
-import type { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
+import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
 import type { Verdict } from '../../health/verdict.ts'
 import type { Reason } from '../../reasons.ts'
 import type { RRset } from '../../rrset/rrset.ts'
@@ -102,6 +102,7 @@ it('a name without a grant is published by nobody: its records stay, whoever has
 it('the load balancer with the name is told once which other one names it', () => {
   const first = decide(facts('healthy', { holder: 'other/older' })).whenApplied
   expect(first.toHolder).toEqual({
+    kind: DNSLoadBalancer,
     holder: 'other/older',
     message: 'DNSLoadBalancer web/shop names host shop.example.com, too; it belongs to this object, which is older',
   })

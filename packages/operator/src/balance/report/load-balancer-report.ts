@@ -46,9 +46,9 @@ export class LoadBalancerReporter {
     this.#metrics.observe(object, endpoints, status, endpointStatuses)
     for (const { type, reason = EVENT_REASON, message } of events)
       if (this.#events.isNew(loadBalancer, `${type} ${message}`)) ctx.event(object, type, reason, message)
-    const holder = toHolder === undefined ? undefined : ctx.get(DNSLoadBalancer, toHolder.holder)
+    const holder = toHolder === undefined ? undefined : ctx.get(toHolder.kind, toHolder.holder)
     if (toHolder !== undefined && holder !== undefined) {
-      const about = { apiVersion: apiVersionOf(DNSLoadBalancer), kind: DNSLoadBalancer.kind, ...holder }
+      const about = { apiVersion: apiVersionOf(toHolder.kind), kind: toHolder.kind.kind, ...holder }
       ctx.event(about, 'Warning', 'HostShared', toHolder.message)
     }
     return earliest(waits)

@@ -23,7 +23,7 @@ function serve(initial: readonly string[] | undefined) {
   const { signal } = new AbortController()
   const look = async (atMs: number, more: Partial<AnswerFacts> = {}) =>
     check.check(
-      { uid: 'u', hosts: [HOST], published: [EU], wasRight: true, known: undefined, nowMs: atMs, ...more },
+      { uid: 'u', hosts: [HOST], published: [EU], before: 'right', known: undefined, nowMs: atMs, ...more },
       signal,
     )
   return { state, look }
@@ -32,7 +32,7 @@ function serve(initial: readonly string[] | undefined) {
 describe('the answers of the servers of a root', () => {
   it('are asked once while nothing changes, and again after five minutes', async () => {
     const { state, look } = serve(['192.0.2.1'])
-    expect(await look(0)).toEqual({ answered: ['192.0.2.1'], fault: undefined, againAtMs: 300_000 })
+    expect(await look(0)).toEqual({ answered: ['192.0.2.1'], fault: undefined, isPending: false, againAtMs: 300_000 })
     await look(299_999)
     expect(state.asked).toBe(1)
     await look(300_000)
@@ -45,6 +45,7 @@ describe('the answers of the servers of a root', () => {
     expect(await look(10, { published: [US] })).toEqual({
       answered: ['192.0.2.1'],
       fault: undefined,
+      isPending: false,
       againAtMs: 2_010,
     })
     state.values = ['192.0.2.2']
@@ -52,25 +53,30 @@ describe('the answers of the servers of a root', () => {
     expect(state.asked).toBe(3)
   })
 
-  it('are a fault when they differ for longer than a change needs, and at once where they were never right', async () => {
+  it('are a fault when they differ for longer than a change needs, and at once where the condition says so already', async () => {
     const { state, look } = serve(['192.0.2.1', '192.0.2.9'])
     const fault = 'ns1 answers 192.0.2.1, 192.0.2.9 for shop.example.com instead of 192.0.2.1'
     expect(await look(0)).toMatchObject({ fault: undefined })
     expect(await look(5_000)).toMatchObject({ answered: ['192.0.2.1', '192.0.2.9'], fault })
     state.values = ['192.0.2.1']
-    expect(await look(7_000, { wasRight: false })).toMatchObject({ fault: undefined })
-    const other = serve([])
-    expect(await other.look(0, { wasRight: false })).toMatchObject({
-      fault: 'ns1 answers nothing for shop.example.com instead of 192.0.2.1',
-    })
+    expect(await look(7_000, { before: undefined })).toMatchObject({ fault: undefined })
+    const missing = 'ns1 answers nothing for shop.example.com instead of 192.0.2.1'
+    expect(await serve([]).look(0, { before: 'wrong' })).toMatchObject({ fault: missing, isPending: false })
+  })
+
+  it('of a host that is published for the first time are no fault while they may be on their way', async () => {
+    const { look } = serve([])
+    expect(await look(0, { before: undefined })).toMatchObject({ fault: undefined, isPending: true })
+    const fault = 'ns1 answers nothing for shop.example.com instead of 192.0.2.1'
+    expect(await look(5_000, { before: undefined })).toMatchObject({ fault, isPending: false })
   })
 
   it('lack a leaf that is published: a fault, unless its weight is 0', async () => {
     const { look } = serve(['192.0.2.1'])
-    expect(await look(0, { published: [EU, US], wasRight: false })).toMatchObject({
+    expect(await look(0, { published: [EU, US], before: 'wrong' })).toMatchObject({
       fault: 'ns1 answers 192.0.2.1 for shop.example.com instead of 192.0.2.1, 192.0.2.2',
     })
-    expect(await look(1, { published: [EU, leaf('192.0.2.2', false)], wasRight: false })).toMatchObject({
+    expect(await look(1, { published: [EU, leaf('192.0.2.2', false)], before: 'wrong' })).toMatchObject({
       fault: undefined,
     })
   })
@@ -98,6 +104,6 @@ describe('the answers of the servers of a root', () => {
   it('are not judged where a leaf has a name: what it resolves to is not known', async () => {
     const { look } = serve(['192.0.2.1'])
     const published: PublishedLeaf[] = [{ addresses: [{ type: 'Hostname', value: 'lb.example.net' }], hasWeight: true }]
-    expect(await look(0, { published, wasRight: false })).toMatchObject({ fault: undefined })
+    expect(await look(0, { published, before: 'wrong' })).toMatchObject({ fault: undefined })
   })
 })

@@ -32,8 +32,8 @@ export interface AnswerFacts {
   /** Names that only this root has. */
   readonly hosts: readonly string[]
   readonly published: readonly PublishedLeaf[]
-  /** Whether the condition DNSPublished is True now. */
-  readonly wasRight: boolean
+  /** What the condition DNSPublished says now: it is True, AnswerDiffers, or something else. */
+  readonly before: 'right' | 'wrong' | undefined
   /** What was asked already in this pass. */
   readonly known: readonly HostAnswers[] | undefined
   readonly nowMs: number
@@ -43,8 +43,18 @@ export interface AnswerVerdict {
   /** Sorted; undefined: not known. */
   readonly answered: readonly string[] | undefined
   readonly fault: string | undefined
+  /** They differ, were not right before, and may be on their way: neither right nor a fault. */
+  readonly isPending: boolean
   /** Ask again at this time. */
   readonly againAtMs: number
+}
+
+/** Every host of the root is shared with others: there is no answer that is its own. */
+export const NO_OWN_HOST: AnswerVerdict = {
+  answered: undefined,
+  fault: undefined,
+  isPending: false,
+  againAtMs: Number.POSITIVE_INFINITY,
 }
 
 export class AnswerCheck {
@@ -88,8 +98,9 @@ function dueMs({ atMs, unsettledSinceMs }: Checked): number {
   return atMs + (atMs - unsettledSinceMs < LATE_MS ? SOON_MS : LATE_MS)
 }
 
-function verdictOf(checked: Checked, { wasRight, nowMs }: AnswerFacts): AnswerVerdict {
+function verdictOf(checked: Checked, { before, nowMs }: AnswerFacts): AnswerVerdict {
   const { answered, fault, differsSinceMs } = checked
-  const lasts = !wasRight || (differsSinceMs !== undefined && nowMs - differsSinceMs >= SETTLE_MS)
-  return { answered, fault: lasts ? fault : undefined, againAtMs: dueMs(checked) }
+  const lasts = before === 'wrong' || (differsSinceMs !== undefined && nowMs - differsSinceMs >= SETTLE_MS)
+  const isPending = fault !== undefined && !lasts && before !== 'right'
+  return { answered, fault: lasts ? fault : undefined, isPending, againAtMs: dueMs(checked) }
 }

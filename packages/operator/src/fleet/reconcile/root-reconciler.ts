@@ -26,7 +26,7 @@ import { type Feed, feedBalance } from '../decide/dns-feed.ts'
 import { decideLeaves, isHostAnswered, type LeavesFacts, needsAnswers, summarizeLeaf } from '../decide/leaves.ts'
 import { resolvePolicy } from '../decide/policy.ts'
 import type { LeafSummary } from '../decide/status.ts'
-import { AnswerCheck, type AnswerVerdict } from '../dns/answer-check.ts'
+import { AnswerCheck, type AnswerFacts, type AnswerVerdict, NO_OWN_HOST } from '../dns/answer-check.ts'
 import type { AuthoritativeDns } from '../dns/authoritative-dns.ts'
 import { syncFeed } from '../dns/feed.ts'
 import { rootKey } from '../names.ts'
@@ -161,7 +161,7 @@ export class RootReconciler {
     // Once it was verified, a server that is silent for a moment changes nothing.
     const isAnswered = !options.dns || isHostAnswered(isVerified ? unasked : facts)
     if (isAsked && !isAnswered) againAtMs = Math.min(againAtMs, nowMs + verifyAfterMs(global, nowMs))
-    const verdict = await this.#compare(pass, hosts, facts, isVerified, ctx.signal)
+    const verdict = await this.#compare(pass, hosts, facts, ctx.signal)
     againAtMs = Math.min(againAtMs, verdict?.againAtMs ?? againAtMs)
     const { partialHosts } = feed
     await reportRoot(pass, { facts, leaves: summaries, partialHosts, isAnswered, verdict, blocked }, ctx)
@@ -193,18 +193,21 @@ export class RootReconciler {
     { root, global }: RootPass,
     hosts: readonly string[],
     { leaves, answers, spec, nowMs }: LeavesFacts,
-    wasRight: boolean,
     signal: AbortSignal,
   ): Promise<AnswerVerdict | undefined> {
     const seen = [...leaves].map(([cluster, leaf]) => ({ ...leaf.seen, cluster }))
     // What is published is not known yet: what was said stays.
-    if (this.#answers === undefined || hosts.length === 0 || seen.some(({ dns }) => dns === 'unknown')) return undefined
+    if (this.#answers === undefined || seen.some(({ dns }) => dns === 'unknown')) return undefined
     if (global.status === undefined || seen.every(({ addresses }) => addresses.length === 0)) return undefined
+    if (hosts.length === 0) return NO_OWN_HOST
+    const said = findCondition(global.status.conditions, 'DNSPublished')
+    const before: AnswerFacts['before'] =
+      said?.status === 'True' ? 'right' : said?.reason === 'AnswerDiffers' ? 'wrong' : undefined
     const weights = new Map(spec.clusters.map(({ name, weight }) => [name, weight]))
     const published = seen
       .filter(({ dns }) => dns === 'present')
       .map(({ addresses, cluster }) => ({ addresses, hasWeight: weights.get(cluster) !== 0 }))
-    const facts = { uid: root.metadata.uid ?? '', hosts, published, wasRight, known: answers, nowMs }
+    const facts = { uid: root.metadata.uid ?? '', hosts, published, before, known: answers, nowMs }
     return this.#answers.check(facts, signal)
   }
 }

@@ -3,7 +3,7 @@ import { type Context, findCondition } from '@seamark/kube'
 import { apiVersionOf } from '@seamark/kube/object'
 import type { Finding } from '../../finding.ts'
 import { GlobalIngress } from '../../api/global-ingress.ts'
-import type { AnswerVerdict } from '../dns/answer-check.ts'
+import { type AnswerVerdict, NO_OWN_HOST } from '../dns/answer-check.ts'
 import { silentServers } from '../decide/dns-presence.ts'
 import type { LeavesFacts } from '../decide/leaves.ts'
 import { decideStatus, type LeafSummary, statusAddresses } from '../decide/status.ts'
@@ -39,8 +39,8 @@ export async function reportRoot(
     refusedLeaves: plan.refused,
     placement: plan.placement,
     partialHosts,
-    isDnsVerified: isAnswered,
-    answered: verdict?.answered ?? global.status?.answered,
+    isDnsVerified: isAnswered && verdict?.isPending !== true,
+    answered: verdict === NO_OWN_HOST ? undefined : (verdict?.answered ?? global.status?.answered),
     answerFault: verdict?.fault,
     blocked,
     silentServers: isAnswered ? [] : silentServers(facts.answers ?? []),
