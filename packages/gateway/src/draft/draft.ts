@@ -66,6 +66,8 @@ export class Draft {
   readonly findings: Finding[] = []
   readonly #clusters = new Map<string, Cluster>()
   readonly #certificates = new Map<string, Certificate>()
+  /** The claims that require client certificates of a host, of all ports. */
+  readonly #requiredClients = new Map<string, TlsClaim[]>()
   /** By listener; the main ones are always there. */
   readonly #hosts = new Map<ListenerId, Map<string, HostDraft>>([
     ['http', new Map()],
@@ -121,7 +123,12 @@ export class Draft {
     const { claims } = this.#host(listener, host)
     // A Gateway claims once for each of its routes.
     if (claims.some((each) => each.tls === tls && each.group === group)) return
-    claims.push({ tls, origin, ...(group !== undefined && { group }), ...(gateway !== undefined && { gateway }) })
+    const claim = { tls, origin, ...(group !== undefined && { group }), ...(gateway !== undefined && { gateway }) }
+    claims.push(claim)
+    if (tls.clientValidation?.isOptional !== false) return
+    const required = this.#requiredClients.get(host)
+    if (required === undefined) this.#requiredClients.set(host, [claim])
+    else required.push(claim)
   }
 
   report(finding: Finding): void {
@@ -149,8 +156,9 @@ export class Draft {
   /** Decides the TLS of every host; after everything was added. */
   *settle(): Parts<void> {
     const plain = [...this.#hosts].filter(([id]) => parseListenerId(id).protocol === 'http')
-    const required = this.#requiredClients()
-    for (const drafts of this.#hosts.values()) {
+    const required = this.#requiredClients
+    for (const [id, drafts] of this.#hosts) {
+      if (parseListenerId(id).protocol === 'http') continue
       let count = 0
       for (const [host, draft] of drafts) {
         if (++count % PART === 0) yield
@@ -169,20 +177,6 @@ export class Draft {
     }
   }
 
-  /** The claims that require client certificates of a host, of all ports. */
-  #requiredClients(): Map<string, TlsClaim[]> {
-    const required = new Map<string, TlsClaim[]>()
-    for (const drafts of this.#hosts.values())
-      for (const [host, { claims }] of drafts)
-        for (const claim of claims) {
-          if (claim.tls.clientValidation?.isOptional !== false) continue
-          const others = required.get(host)
-          if (others === undefined) required.set(host, [claim])
-          else others.push(claim)
-        }
-    return required
-  }
-
   /** After `settle`. */
   *toIr(): Parts<Ir> {
     const listeners: Listener[] = []
@@ -196,7 +190,7 @@ export class Draft {
         if (routes.size === 0 && tcp === undefined && isReserved !== true) continue
         // Without a certificate nothing of the host is served over TLS.
         if (protocol === 'https' && draft.tls === undefined && tcp === undefined) continue
-        hosts.push(yield* hostOf(host, draft))
+        hosts.push(knownHost(host, draft) ?? (yield* newHost(host, draft)))
       }
       listeners.push({
         protocol,
@@ -253,14 +247,10 @@ function upgraded(route: Route): Route {
 /** Of the last build by the first route: a host with the same parts is the same object, also for xDS. */
 const knownHosts = new WeakMap<Route, VirtualHost>()
 
-function* hostOf(host: string, draft: HostDraft): Parts<VirtualHost> {
-  const first = draft.routes.values().next().value
-  if (first === undefined) return yield* newHost(host, draft)
-  const known = knownHosts.get(first)
-  if (known?.host === host && hasParts(known, draft)) return known
-  const virtualHost = yield* newHost(host, draft)
-  knownHosts.set(first, virtualHost)
-  return virtualHost
+function knownHost(host: string, draft: HostDraft): VirtualHost | undefined {
+  const [first] = draft.routes.values()
+  const known = first === undefined ? undefined : knownHosts.get(first)
+  return known?.host === host && hasParts(known, draft) ? known : undefined
 }
 
 function hasParts(known: VirtualHost, { routes, tls, group, tcp, rateLimit }: HostDraft): boolean {
@@ -273,14 +263,18 @@ function hasParts(known: VirtualHost, { routes, tls, group, tcp, rateLimit }: Ho
 }
 
 function* newHost(host: string, { routes, tls, group, tcp, rateLimit }: HostDraft): Parts<VirtualHost> {
-  return {
+  const list = [...routes.values()]
+  const virtualHost = {
     host,
-    routes: tcp === undefined ? yield* sortInParts([...routes.values()], compareRoutes) : [],
+    routes: tcp !== undefined ? [] : list.length > 1 ? yield* sortInParts(list, compareRoutes) : list,
     ...(tls !== undefined && { tls }),
     ...(group !== undefined && { group }),
     ...(tcp !== undefined && { tcp }),
     ...(rateLimit !== undefined && { rateLimit }),
   }
+  const [first] = list
+  if (first !== undefined) knownHosts.set(first, virtualHost)
+  return virtualHost
 }
 
 /** What no host refers to any more, because its route lost, is not part of the configuration. */
@@ -289,7 +283,7 @@ function usedNames(listeners: readonly Listener[]): { clusters: Set<string>; cer
   for (const { hosts } of listeners)
     for (const { routes, tls, tcp } of hosts) {
       if (tls !== undefined) certificates.add(tls.certificate)
-      for (const { cluster } of tcp?.backends ?? []) clusters.add(cluster)
+      if (tcp !== undefined) for (const { cluster } of tcp.backends) clusters.add(cluster)
       for (const { action } of routes) {
         if (action.kind !== 'forward') continue
         for (const { cluster } of action.backends) clusters.add(cluster)

@@ -50,7 +50,7 @@ export function* runStep<T extends StepTarget>(
   records: StepRecords<T>,
   subject: object,
   { objects, settings, target }: StepContext<T>,
-  compute: (step: Step<T>) => Parts<void>,
+  compute: (step: Step<T>) => Parts<unknown>,
 ): Parts<void> {
   const before = records.get(subject)
   if (before === undefined) {

@@ -92,21 +92,23 @@ export class ProxyBuilder {
 
   /** The names of the roots of each host that has several; those that may not have the host do not count. */
   #holders(): ReadonlyMap<string, string> {
-    const holders = new Map<string, string[]>()
+    const first = new Map<string, string>()
+    const several = new Map<string, string[]>()
     for (const [key, proxy] of this.#proxies) {
       const fqdn = fqdnOf(proxy)
       if (fqdn === '' || nameRefusal(proxy, this.#settings) !== undefined) continue
-      const same = holders.get(fqdn)
-      if (same === undefined) holders.set(fqdn, [key])
+      const other = first.get(fqdn)
+      const same = several.get(fqdn)
+      if (other === undefined) first.set(fqdn, key)
+      else if (same === undefined) several.set(fqdn, [other, key])
       else same.push(key)
     }
-    const several = [...holders].filter(([, keys]) => keys.length > 1)
-    return new Map(several.map(([fqdn, keys]) => [fqdn, listOf(keys.toSorted())]))
+    return new Map([...several].map(([fqdn, keys]) => [fqdn, listOf(keys.toSorted())]))
   }
 
   *#addCounted(tree: IncludeTree, key: string, proxy: Proxy, virtualhost: Immutable<VirtualHost>): Parts<void> {
     try {
-      const { routes, bytes, includes } = yield* tree.count(key, proxy)
+      const { routes, bytes, includes } = tree.countOwn(proxy) ?? (yield* tree.count(key, proxy))
       if (includes > MAX_INCLUDES) {
         const message = `the include tree follows more than ${MAX_INCLUDES} includes; the host is not served`
         return this.#verdict(key, proxy).error('IncludeError', 'TooManyIncludes', message)
@@ -155,17 +157,10 @@ export class ProxyBuilder {
     return verdictIn(this.#target.verdicts, key, proxy)
   }
 
-  *#addRoot(key: string, proxy: Proxy, virtualhost: Immutable<VirtualHost>): Parts<void> {
+  #addRoot(key: string, proxy: Proxy, virtualhost: Immutable<VirtualHost>): Parts<void> {
     const settings = this.#settings
     const context = { objects: this.#objects, settings, target: this.#target }
-    yield* runStep(records, proxy, context, function* (step) {
-      const root = new RootStep(step, settings, proxy)
-      try {
-        yield* addRoot(root, key, proxy, virtualhost)
-      } finally {
-        root.end()
-      }
-    })
+    return runStep(records, proxy, context, (step) => new RootStep(step, settings, proxy).add(key, virtualhost))
   }
 }
 
@@ -196,10 +191,22 @@ class RootStep implements RootInput {
     this.#step.act(({ included }) => void included.add(key))
   }
 
-  end(): void {
-    for (const verdict of [this.#verdict, ...(this.#others?.values() ?? [])])
-      if (!verdict.isEmpty)
-        this.#step.act(({ verdicts }) => verdictIn(verdicts, keyOf(verdict.proxy), verdict.proxy).merge(verdict))
+  *add(key: string, virtualhost: Immutable<VirtualHost>): Parts<void> {
+    try {
+      yield* addRoot(this, key, this.#verdict.proxy, virtualhost)
+    } finally {
+      this.#end()
+    }
+  }
+
+  #end(): void {
+    this.#pass(this.#verdict)
+    for (const verdict of this.#others?.values() ?? []) this.#pass(verdict)
+  }
+
+  #pass(verdict: ProxyVerdict): void {
+    if (verdict.isEmpty) return
+    this.#step.act(({ verdicts }) => verdictIn(verdicts, keyOf(verdict.proxy), verdict.proxy).merge(verdict))
   }
 }
 

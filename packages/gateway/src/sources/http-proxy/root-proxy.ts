@@ -8,7 +8,7 @@ import { originOf } from '../../draft/origin.ts'
 import type { BuildSettings, Objects } from '../../draft/input.ts'
 import type { DraftSink } from '../../draft/step.ts'
 import type { Parts } from '../../draft/turns.ts'
-import type { Cors, HeaderMatch, Route } from '../../ir/model.ts'
+import type { Cors, HeaderMatch, Match, Route } from '../../ir/model.ts'
 import { sortHeaderMatches } from '../../ir/route-order.ts'
 import { isServedClass } from '../ingress-class.ts'
 import { hostName, singleLabelMatch } from '../wildcard-host.ts'
@@ -176,9 +176,9 @@ function* routesOf(
   }
   const own: Route[] = []
   const { draft, objects, settings } = input
+  const context = { draft, objects, settings, proxy, verdict }
   let work = 0
-  for (const [index, route] of (proxy.spec?.routes ?? []).entries()) {
-    const at = fieldOfRoute(index)
+  for (const route of proxy.spec?.routes ?? []) {
     const given = route.conditions ?? NO_CONDITIONS
     const all = conditions.length === 0 ? given : [...conditions, ...given]
     work += 1 + all.length
@@ -186,24 +186,25 @@ function* routesOf(
       work = 0
       yield
     }
-    const path = pathFault(given)
-    const header = headerFault(all)
-    const query = queryFault(all)
-    if (path !== undefined) verdict.error('RouteError', 'PathMatchConditionsNotValid', `route: ${path}`)
-    else if (header !== undefined) verdict.error('RouteError', 'HeaderMatchConditionsNotValid', header)
-    else if (query !== undefined) verdict.error('RouteError', 'QueryParameterMatchConditionsNotValid', query)
-    if (path !== undefined || header !== undefined || query !== undefined) return routes
-    const built = buildRoute(
-      { draft, objects, settings, proxy, verdict },
-      route,
-      mergeConditions(all),
-      isTlsEnforced,
-      at,
-    )
+    const match = matchOf(given, all, verdict)
+    const built =
+      match === undefined ? undefined : buildRoute(context, route, match, isTlsEnforced, fieldOfRoute(own.length))
     if (built === undefined) return routes
     own.push(built)
   }
   return routes.length === 0 ? own : [...routes, ...own]
+}
+
+/** @param all `given` by the route, and by the includes that lead to it */
+function matchOf(given: Conditions, all: Conditions, verdict: ProxyVerdict): Match | undefined {
+  const path = pathFault(given)
+  const header = headerFault(all)
+  const query = queryFault(all)
+  if (path !== undefined) verdict.error('RouteError', 'PathMatchConditionsNotValid', `route: ${path}`)
+  else if (header !== undefined) verdict.error('RouteError', 'HeaderMatchConditionsNotValid', header)
+  else if (query !== undefined) verdict.error('RouteError', 'QueryParameterMatchConditionsNotValid', query)
+  else return mergeConditions(all)
+  return undefined
 }
 
 function isIncludeValid(conditions: Conditions, verdict: ProxyVerdict, seen: Set<string>): boolean {
