@@ -182,16 +182,7 @@ export class Draft {
     const listeners: Listener[] = []
     for (const [id, drafts] of this.#hosts) {
       const { protocol, port } = parseListenerId(id)
-      const hosts: VirtualHost[] = []
-      let count = 0
-      for (const [host, draft] of drafts) {
-        if (++count % PART === 0) yield
-        const { routes, tcp, isReserved } = draft
-        if (routes.size === 0 && tcp === undefined && isReserved !== true) continue
-        // Without a certificate nothing of the host is served over TLS.
-        if (protocol === 'https' && draft.tls === undefined && tcp === undefined) continue
-        hosts.push(knownHost(host, draft) ?? (yield* newHost(host, draft)))
-      }
+      const hosts = yield* hostsOf(protocol, drafts)
       listeners.push({
         protocol,
         ...(port !== undefined && { port }),
@@ -242,6 +233,22 @@ function upgraded(route: Route): Route {
   let known = upgradedRoutes.get(route)
   if (known === undefined) upgradedRoutes.set(route, (known = { ...route, upgradesToHttps: true }))
   return known
+}
+
+function* hostsOf(protocol: Listener['protocol'], drafts: ReadonlyMap<string, HostDraft>): Parts<VirtualHost[]> {
+  const hosts: VirtualHost[] = []
+  let count = 0
+  for (const [host, draft] of drafts) {
+    if (++count % PART === 0) yield
+    if (isServed(protocol, draft)) hosts.push(knownHost(host, draft) ?? (yield* newHost(host, draft)))
+  }
+  return hosts
+}
+
+function isServed(protocol: Listener['protocol'], { routes, tls, tcp, isReserved }: HostDraft): boolean {
+  if (routes.size === 0 && tcp === undefined && isReserved !== true) return false
+  // Without a certificate nothing of the host is served over TLS.
+  return protocol === 'http' || tls !== undefined || tcp !== undefined
 }
 
 /** Of the last build by the first route: a host with the same parts is the same object, also for xDS. */

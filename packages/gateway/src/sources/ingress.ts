@@ -58,11 +58,18 @@ export function* addIngresses(
   allowance: Allowance,
 ): Parts<void> {
   const target = { draft }
+  let work = 0
   for (const ingress of ingresses) {
-    yield
     try {
       const { namespace = '' } = ingress.metadata
       const { routes, patterns } = sizeOf(ingress)
+      // Certificates and annotations may take as long as a whole part.
+      const isSmall = ingress.spec?.tls === undefined && ingress.metadata.annotations === undefined
+      work += isSmall ? 1 + routes : PART
+      if (work >= PART) {
+        work = 0
+        yield
+      }
       const fault = allowance.takePatterns(namespace, patterns) ?? allowance.takeRoutes(namespace, routes)
       if (fault !== undefined) {
         report(draft, ingress, fault.reason, `${fault.message}; the Ingress is not served`)

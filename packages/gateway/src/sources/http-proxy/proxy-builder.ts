@@ -7,7 +7,7 @@
 import { byAge } from '@seamark/dialects'
 import { messageOf } from '@seamark/kube'
 import { HTTPProxy, type VirtualHost } from '@seamark/kube/contour'
-import { keyOf, type Immutable } from '@seamark/kube/object'
+import { keyOf, type Immutable, type Key, type Kind, type Obj } from '@seamark/kube/object'
 import type { Draft } from '../../draft/draft.ts'
 import { describeOrigin } from '../../draft/origin.ts'
 import type { BuildSettings, Objects } from '../../draft/input.ts'
@@ -15,6 +15,7 @@ import type { StatusIntent } from '../../draft/status-intent.ts'
 import { runStep, type DraftSink, type Step, type StepRecords, type StepTarget } from '../../draft/step.ts'
 import { Allowance, MAX_INCLUDES } from '../../draft/limits.ts'
 import type { Parts } from '../../draft/turns.ts'
+import type { Certificate } from '../../ir/model.ts'
 import { isServedClass } from '../ingress-class.ts'
 import { countPatterns, IncludeTree } from './include-tree.ts'
 import { nameRefusal } from './name-refusal.ts'
@@ -27,6 +28,12 @@ interface RootTarget extends StepTarget {
   readonly included: Set<string>
 }
 
+/**
+ * Octets of JSON of the routes that are added in one part, and what a root counts for besides. Not a part for each root: whoever
+ * waits for a part is resumed with it.
+ */
+const PART_BYTES = 2_048
+const ROOT_BYTES = 128
 /** Conflicts that are reported in one part. */
 const PART = 200
 
@@ -47,19 +54,16 @@ export class ProxyBuilder {
     this.#target = { draft, verdicts: new Map(), included: new Set() }
     const served = objects.list(HTTPProxy).filter((proxy) => isServedClass(proxy, settings))
     this.#proxies = new Map(served.toSorted(byAge(HTTPProxy)).map((proxy) => [keyOf(proxy), proxy]))
-    this.#objects = {
-      list: (kind) => objects.list(kind),
-      get: (kind, key) => {
-        const found = objects.get(kind, key)
-        return found !== undefined && kind.kind === HTTPProxy.kind && this.#refused.has(key)
-          ? withoutRoutes(found)
-          : found
-      },
-      served: (secret) => objects.served?.(secret),
-    }
+    this.#objects = new ServedObjects(objects, this.#refused)
   }
 
   *build(): Parts<void> {
+    yield* this.#refuse()
+    yield* this.#addRoots()
+    yield* this.#reportOrphans()
+  }
+
+  *#refuse(): Parts<void> {
     for (const [key, proxy] of this.#proxies) {
       const fault = this.#allowance.takePatterns(namespaceOf(proxy), countPatterns(proxy))
       if (fault === undefined) continue
@@ -67,8 +71,12 @@ export class ProxyBuilder {
       this.#verdict(key, proxy).error('SpecError', fault.reason, `${fault.message}; its routes are not served`)
       yield
     }
+  }
+
+  *#addRoots(): Parts<void> {
     const holders = this.#holders()
     const tree = new IncludeTree(this.#objects, this.#settings)
+    let bytes = 0
     for (const [key, proxy] of this.#proxies) {
       const { virtualhost } = proxy.spec ?? {}
       if (virtualhost === undefined || virtualhost === null) continue
@@ -78,9 +86,17 @@ export class ProxyBuilder {
       else if (names !== undefined) {
         const message = `fqdn "${fqdnOf(proxy)}" is used in multiple HTTPProxies: ${names}`
         this.#verdict(key, proxy).error('VirtualHostError', 'DuplicateVhost', message)
-      } else if (!this.#refused.has(key)) yield* this.#addCounted(tree, key, proxy, virtualhost)
+      } else if (!this.#refused.has(key)) bytes += yield* this.#addCounted(tree, key, proxy, virtualhost)
+      // A certificate or a list of origins may take as long as a whole part.
+      const isSmall = virtualhost.tls === undefined && virtualhost.corsPolicy === undefined
+      bytes += isSmall ? ROOT_BYTES : PART_BYTES
+      if (bytes < PART_BYTES) continue
+      bytes = 0
       yield
     }
+  }
+
+  *#reportOrphans(): Parts<void> {
     for (const [key, proxy] of this.#proxies) {
       const hasHost = proxy.spec?.virtualhost !== undefined && proxy.spec.virtualhost !== null
       if (hasHost || this.#target.included.has(key)) continue
@@ -106,22 +122,27 @@ export class ProxyBuilder {
     return new Map([...several].map(([fqdn, keys]) => [fqdn, listOf(keys.toSorted())]))
   }
 
-  *#addCounted(tree: IncludeTree, key: string, proxy: Proxy, virtualhost: Immutable<VirtualHost>): Parts<void> {
+  /** Returns the octets of its routes. */
+  *#addCounted(tree: IncludeTree, key: string, proxy: Proxy, virtualhost: Immutable<VirtualHost>): Parts<number> {
     try {
       const { routes, bytes, includes } = tree.countOwn(proxy) ?? (yield* tree.count(key, proxy))
       if (includes > MAX_INCLUDES) {
         const message = `the include tree follows more than ${MAX_INCLUDES} includes; the host is not served`
-        return this.#verdict(key, proxy).error('IncludeError', 'TooManyIncludes', message)
+        this.#verdict(key, proxy).error('IncludeError', 'TooManyIncludes', message)
+        return 0
       }
       const fault = this.#allowance.takeRoutes(namespaceOf(proxy), routes, bytes)
       if (fault !== undefined) {
         const message = `the HTTPProxy with its includes: ${fault.message}; the host is not served`
-        return this.#verdict(key, proxy).error('IncludeError', fault.reason, message)
+        this.#verdict(key, proxy).error('IncludeError', fault.reason, message)
+        return 0
       }
       yield* this.#addRoot(key, proxy, virtualhost)
+      return bytes
     } catch (error) {
       const message = `the HTTPProxy or one that it includes cannot be read: ${messageOf(error)}`
       this.#verdict(key, proxy).error('SpecError', 'Unreadable', message)
+      return 0
     }
   }
 
@@ -161,6 +182,30 @@ export class ProxyBuilder {
     const settings = this.#settings
     const context = { objects: this.#objects, settings, target: this.#target }
     return runStep(records, proxy, context, (step) => new RootStep(step, settings, proxy).add(key, virtualhost))
+  }
+}
+
+/** The HTTPProxies in `refused` have no routes. */
+class ServedObjects implements Objects {
+  readonly #objects: Objects
+  readonly #refused: ReadonlySet<string>
+
+  constructor(objects: Objects, refused: ReadonlySet<string>) {
+    this.#objects = objects
+    this.#refused = refused
+  }
+
+  list<T extends Obj>(kind: Kind<T>): readonly Immutable<T>[] {
+    return this.#objects.list(kind)
+  }
+
+  get<T extends Obj>(kind: Kind<T>, key: Key): Immutable<T> | undefined {
+    const found = this.#objects.get(kind, key)
+    return found !== undefined && kind.kind === HTTPProxy.kind && this.#refused.has(key) ? withoutRoutes(found) : found
+  }
+
+  served(secret: Key): Certificate | undefined {
+    return this.#objects.served?.(secret)
   }
 }
 
