@@ -4,6 +4,7 @@
  * match is reported.
  */
 import type {
+  Action,
   Certificate,
   Cluster,
   Ir,
@@ -17,7 +18,7 @@ import type {
 } from '../ir/model.ts'
 import { rankOf } from './origin.ts'
 import { claimantOf, settleTls, type TlsClaim } from './tls-claims.ts'
-import { sortInParts, type Parts } from './turns.ts'
+import { isOnePart, sortInParts, type Parts } from './turns.ts'
 import { parseListenerId, type ListenerId } from '../ir/listen-addresses.ts'
 import { compareRoutes, compareTexts, matchKey } from '../ir/route-order.ts'
 
@@ -240,7 +241,16 @@ function* hostsOf(protocol: Listener['protocol'], drafts: ReadonlyMap<string, Ho
   let count = 0
   for (const [host, draft] of drafts) {
     if (++count % PART === 0) yield
-    if (isServed(protocol, draft)) hosts.push(knownHost(host, draft) ?? (yield* newHost(host, draft)))
+    if (!isServed(protocol, draft)) continue
+    const known = knownHost(host, draft)
+    if (known !== undefined) {
+      hosts.push(known)
+      continue
+    }
+    const routes = draft.tcp === undefined ? [...draft.routes.values()] : []
+    hosts.push(
+      newHost(host, draft, isOnePart(routes) ? routes.sort(compareRoutes) : yield* sortInParts(routes, compareRoutes)),
+    )
   }
   return hosts
 }
@@ -269,17 +279,17 @@ function hasParts(known: VirtualHost, { routes, tls, group, tcp, rateLimit }: Ho
   return known.routes.every((route) => wanted.has(route))
 }
 
-function* newHost(host: string, { routes, tls, group, tcp, rateLimit }: HostDraft): Parts<VirtualHost> {
-  const list = [...routes.values()]
+function newHost(host: string, draft: HostDraft, routes: readonly Route[]): VirtualHost {
+  const { tls, group, tcp, rateLimit } = draft
   const virtualHost = {
     host,
-    routes: tcp !== undefined ? [] : list.length > 1 ? yield* sortInParts(list, compareRoutes) : list,
+    routes,
     ...(tls !== undefined && { tls }),
     ...(group !== undefined && { group }),
     ...(tcp !== undefined && { tcp }),
     ...(rateLimit !== undefined && { rateLimit }),
   }
-  const [first] = list
+  const [first] = draft.routes.values()
   if (first !== undefined) knownHosts.set(first, virtualHost)
   return virtualHost
 }
@@ -291,13 +301,15 @@ function usedNames(listeners: readonly Listener[]): { clusters: Set<string>; cer
     for (const { routes, tls, tcp } of hosts) {
       if (tls !== undefined) certificates.add(tls.certificate)
       if (tcp !== undefined) for (const { cluster } of tcp.backends) clusters.add(cluster)
-      for (const { action } of routes) {
-        if (action.kind !== 'forward') continue
-        for (const { cluster } of action.backends) clusters.add(cluster)
-        for (const { cluster } of action.mirrors) clusters.add(cluster)
-      }
+      for (const { action } of routes) addClusters(action, clusters)
     }
   return { clusters, certificates }
+}
+
+function addClusters(action: Action, clusters: Set<string>): void {
+  if (action.kind !== 'forward') return
+  for (const { cluster } of action.backends) clusters.add(cluster)
+  for (const { cluster } of action.mirrors) clusters.add(cluster)
 }
 
 function pick<T extends { readonly name: string }>(all: ReadonlyMap<string, T>, names: ReadonlySet<string>): T[] {

@@ -30,9 +30,14 @@ export async function runInTurns<T>(parts: Parts<T>, nowMs: () => number = () =>
 /** Elements that are sorted or merged in one part. */
 const PART = 1_000
 
+/** It is sorted in one part. */
+export function isOnePart(list: readonly unknown[]): boolean {
+  return list.length <= PART
+}
+
 /** Sorts as `Array.prototype.sort`, in parts. */
 export function* sortInParts<T>(list: readonly T[], compare: (a: T, b: T) => number): Parts<T[]> {
-  if (list.length <= PART) return list.toSorted(compare)
+  if (isOnePart(list)) return list.toSorted(compare)
   let runs: T[][] = []
   for (let at = 0; at < list.length; at += PART) {
     runs.push(list.slice(at, at + PART).sort(compare))

@@ -57,7 +57,7 @@ export function* addIngresses(
   ingresses: readonly Immutable<Ingress>[],
   allowance: Allowance,
 ): Parts<void> {
-  const target = { draft }
+  const context = { objects, settings, target: { draft } }
   let work = 0
   for (const ingress of ingresses) {
     try {
@@ -75,7 +75,7 @@ export function* addIngresses(
         report(draft, ingress, fault.reason, `${fault.message}; the Ingress is not served`)
         continue
       }
-      yield* runStep(records, ingress, { objects, settings, target }, (step) => addServed(step, settings, ingress))
+      yield* runStep(records, ingress, context, (step) => addServed(step, settings, ingress))
     } catch (error) {
       report(draft, ingress, 'Unreadable', `the object cannot be read: ${messageOf(error)}; it is not served`)
     }
@@ -154,24 +154,12 @@ export function* addIngress(
     annotation(annotations, 'force-ssl-redirect') === 'true' ||
     annotations?.['ingress.kubernetes.io/force-ssl-redirect'] === 'true'
 
-  const add = (host: string, path: PathMatch, backend: Immutable<IngressBackend>, at: string): void => {
-    if (!owns(host)) return
-    const extra = singleLabelMatch(host)
-    const route = {
-      match: { path, headers: extra === undefined ? NONE : [extra], query: NONE },
-      action: resolve(ingress, backend, { host, path, at }),
-      upgradesToHttps: isForced,
-      origin: originOf('Ingress', ingress, at),
-      order: '',
-    }
-    if (isHttpAllowed) draft.addRoute('http', host, route)
-    if (secureHosts.has(host)) draft.addRoute('https', host, { ...route, upgradesToHttps: false })
-  }
-
+  const served = { draft, ingress, resolve, owns, secureHosts, isHttpAllowed, isForced }
   const { defaultBackend, rules = [] } = ingress.spec ?? {}
   let hasBadRegex = false
   let work = 0
-  if (defaultBackend !== undefined) add('*', { kind: 'prefix', value: '/' }, defaultBackend, 'spec.defaultBackend')
+  if (defaultBackend !== undefined)
+    addPath(served, '*', { kind: 'prefix', value: '/' }, defaultBackend, 'spec.defaultBackend')
   for (const [index, rule] of rules.entries()) {
     const at = `spec.rules[${index}]`
     const host = rule.host === undefined || rule.host === '' ? '*' : hostName(rule.host)
@@ -198,10 +186,40 @@ export function* addIngress(
           continue
         }
       }
-      add(host, match, backend, place)
+      addPath(served, host, match, backend, place)
     }
   }
   return secureHosts
+}
+
+interface ServedIngress {
+  readonly draft: DraftSink
+  readonly ingress: Immutable<Ingress>
+  readonly resolve: BackendResolver
+  readonly owns: (host: string) => boolean
+  readonly secureHosts: ReadonlySet<string>
+  readonly isHttpAllowed: boolean
+  readonly isForced: boolean
+}
+
+function addPath(
+  { draft, ingress, resolve, owns, secureHosts, isHttpAllowed, isForced }: ServedIngress,
+  host: string,
+  path: PathMatch,
+  backend: Immutable<IngressBackend>,
+  at: string,
+): void {
+  if (!owns(host)) return
+  const extra = singleLabelMatch(host)
+  const route = {
+    match: { path, headers: extra === undefined ? NONE : [extra], query: NONE },
+    action: resolve(ingress, backend, { host, path, at }),
+    upgradesToHttps: isForced,
+    origin: originOf('Ingress', ingress, at),
+    order: '',
+  }
+  if (isHttpAllowed) draft.addRoute('http', host, route)
+  if (secureHosts.has(host)) draft.addRoute('https', host, { ...route, upgradesToHttps: false })
 }
 
 const NO_HOSTS: ReadonlySet<string> = new Set()

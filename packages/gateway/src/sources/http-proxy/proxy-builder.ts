@@ -12,7 +12,14 @@ import type { Draft } from '../../draft/draft.ts'
 import { describeOrigin } from '../../draft/origin.ts'
 import type { BuildSettings, Objects } from '../../draft/input.ts'
 import type { StatusIntent } from '../../draft/status-intent.ts'
-import { runStep, type DraftSink, type Step, type StepRecords, type StepTarget } from '../../draft/step.ts'
+import {
+  runStep,
+  type DraftSink,
+  type Step,
+  type StepContext,
+  type StepRecords,
+  type StepTarget,
+} from '../../draft/step.ts'
 import { Allowance, MAX_INCLUDES } from '../../draft/limits.ts'
 import type { Parts } from '../../draft/turns.ts'
 import type { Certificate } from '../../ir/model.ts'
@@ -44,6 +51,7 @@ export class ProxyBuilder {
   readonly #settings: BuildSettings
   readonly #proxies: ReadonlyMap<string, Proxy>
   readonly #target: RootTarget
+  readonly #context: StepContext<RootTarget>
   readonly #allowance: Allowance
   /** HTTPProxies with too many regular expressions: they are included without routes. */
   readonly #refused = new Set<string>()
@@ -55,6 +63,7 @@ export class ProxyBuilder {
     const served = objects.list(HTTPProxy).filter((proxy) => isServedClass(proxy, settings))
     this.#proxies = new Map(served.toSorted(byAge(HTTPProxy)).map((proxy) => [keyOf(proxy), proxy]))
     this.#objects = new ServedObjects(objects, this.#refused)
+    this.#context = { objects: this.#objects, settings, target: this.#target }
   }
 
   *build(): Parts<void> {
@@ -178,10 +187,9 @@ export class ProxyBuilder {
     return verdictIn(this.#target.verdicts, key, proxy)
   }
 
-  #addRoot(key: string, proxy: Proxy, virtualhost: Immutable<VirtualHost>): Parts<void> {
-    const settings = this.#settings
-    const context = { objects: this.#objects, settings, target: this.#target }
-    return runStep(records, proxy, context, (step) => new RootStep(step, settings, proxy).add(key, virtualhost))
+  #addRoot(key: string, proxy: Proxy, virtualhost: Immutable<VirtualHost>): Parts<unknown> {
+    const { settings } = this.#context
+    return runStep(records, proxy, this.#context, (step) => new RootStep(step, settings, proxy).add(key, virtualhost))
   }
 }
 

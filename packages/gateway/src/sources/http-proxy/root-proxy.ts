@@ -130,17 +130,14 @@ function fieldOfRoute(index: number): string {
   return (routeFields[index] ??= `spec.routes[${index}]`)
 }
 
-function* routesOf(
-  input: RootInput,
-  key: string,
-  proxy: Proxy,
-  verdict: ProxyVerdict,
-  chain: {
-    conditions: Conditions
-    visited: readonly string[]
-    isTlsEnforced: boolean
-  },
-): Parts<Route[]> {
+/** The includes that lead to an HTTPProxy. */
+interface Chain {
+  readonly conditions: Conditions
+  readonly visited: readonly string[]
+  readonly isTlsEnforced: boolean
+}
+
+function* routesOf(input: RootInput, key: string, proxy: Proxy, verdict: ProxyVerdict, chain: Chain): Parts<Route[]> {
   const { conditions, visited, isTlsEnforced } = chain
   if (visited.includes(key) || visited.length >= MAX_DEPTH) {
     const message = visited.includes(key)
@@ -149,6 +146,36 @@ function* routesOf(
     verdict.error('IncludeError', 'IncludeCreatesCycle', message)
     return []
   }
+  const { includes = [], routes: list = [] } = proxy.spec ?? {}
+  const routes = includes.length === 0 ? [] : yield* includedRoutes(input, key, proxy, verdict, chain)
+  const own: Route[] = []
+  const { draft, objects, settings } = input
+  const context = { draft, objects, settings, proxy, verdict }
+  let work = 0
+  for (const route of list) {
+    const given = route.conditions ?? NO_CONDITIONS
+    const all = conditions.length === 0 ? given : [...conditions, ...given]
+    work += 1 + all.length
+    if (work >= PART) {
+      work = 0
+      yield
+    }
+    const match = matchOf(given, all, verdict)
+    const built =
+      match === undefined ? undefined : buildRoute(context, route, match, isTlsEnforced, fieldOfRoute(own.length))
+    if (built === undefined) return routes
+    own.push(built)
+  }
+  return routes.length === 0 ? own : [...routes, ...own]
+}
+
+function* includedRoutes(
+  input: RootInput,
+  key: string,
+  proxy: Proxy,
+  verdict: ProxyVerdict,
+  { conditions, visited, isTlsEnforced }: Chain,
+): Parts<Route[]> {
   const { namespace = '' } = proxy.metadata
   const routes: Route[] = []
   const seen = new Set<string>()
@@ -174,25 +201,7 @@ function* routesOf(
       routes.push(route)
     yield
   }
-  const own: Route[] = []
-  const { draft, objects, settings } = input
-  const context = { draft, objects, settings, proxy, verdict }
-  let work = 0
-  for (const route of proxy.spec?.routes ?? []) {
-    const given = route.conditions ?? NO_CONDITIONS
-    const all = conditions.length === 0 ? given : [...conditions, ...given]
-    work += 1 + all.length
-    if (work >= PART) {
-      work = 0
-      yield
-    }
-    const match = matchOf(given, all, verdict)
-    const built =
-      match === undefined ? undefined : buildRoute(context, route, match, isTlsEnforced, fieldOfRoute(own.length))
-    if (built === undefined) return routes
-    own.push(built)
-  }
-  return routes.length === 0 ? own : [...routes, ...own]
+  return routes
 }
 
 /** @param all `given` by the route, and by the includes that lead to it */
