@@ -19,7 +19,7 @@ import { addIngresses, ingressIntent, servedIngresses } from '../sources/ingress
 import { attachTlsRoutes, serveTlsRoutes } from '../sources/gateway-api/tls-route.ts'
 import { Draft, type Finding } from '../draft/draft.ts'
 import { describeOrigin } from '../draft/origin.ts'
-import { recordingReader, type BuildSettings, type Objects, type Refs } from '../draft/input.ts'
+import { RecordingReader, type BuildSettings, type Objects, type Refs } from '../draft/input.ts'
 import type { StatusIntent } from '../draft/status-intent.ts'
 
 export interface Build {
@@ -46,7 +46,7 @@ export function build(input: Objects, settings: BuildSettings): Build {
 
 /** @param refs filled while the objects are read: a change of one of them between two parts needs another build */
 export function* buildParts(input: Objects, settings: BuildSettings, refs: Set<string> = new Set()): Parts<Build> {
-  const objects = recordingReader(input, refs)
+  const objects = new RecordingReader(input, refs)
   const draft = new Draft()
   const allowance = new Allowance()
   let statuses: readonly StatusIntent[] = []

@@ -4,6 +4,7 @@
  * match is reported.
  */
 import type {
+  Action,
   Certificate,
   Cluster,
   Ir,
@@ -17,7 +18,7 @@ import type {
 } from '../ir/model.ts'
 import { rankOf } from './origin.ts'
 import { claimantOf, settleTls, type TlsClaim } from './tls-claims.ts'
-import { sortInParts, type Parts } from './turns.ts'
+import { isOnePart, sortInParts, type Parts } from './turns.ts'
 import { parseListenerId, type ListenerId } from '../ir/listen-addresses.ts'
 import { compareRoutes, compareTexts, matchKey } from '../ir/route-order.ts'
 
@@ -66,6 +67,8 @@ export class Draft {
   readonly findings: Finding[] = []
   readonly #clusters = new Map<string, Cluster>()
   readonly #certificates = new Map<string, Certificate>()
+  /** The claims that require client certificates of a host, of all ports. */
+  readonly #requiredClients = new Map<string, TlsClaim[]>()
   /** By listener; the main ones are always there. */
   readonly #hosts = new Map<ListenerId, Map<string, HostDraft>>([
     ['http', new Map()],
@@ -121,7 +124,12 @@ export class Draft {
     const { claims } = this.#host(listener, host)
     // A Gateway claims once for each of its routes.
     if (claims.some((each) => each.tls === tls && each.group === group)) return
-    claims.push({ tls, origin, ...(group !== undefined && { group }), ...(gateway !== undefined && { gateway }) })
+    const claim = { tls, origin, ...(group !== undefined && { group }), ...(gateway !== undefined && { gateway }) }
+    claims.push(claim)
+    if (tls.clientValidation?.isOptional !== false) return
+    const required = this.#requiredClients.get(host)
+    if (required === undefined) this.#requiredClients.set(host, [claim])
+    else required.push(claim)
   }
 
   report(finding: Finding): void {
@@ -149,8 +157,9 @@ export class Draft {
   /** Decides the TLS of every host; after everything was added. */
   *settle(): Parts<void> {
     const plain = [...this.#hosts].filter(([id]) => parseListenerId(id).protocol === 'http')
-    const required = this.#requiredClients()
-    for (const drafts of this.#hosts.values()) {
+    const required = this.#requiredClients
+    for (const [id, drafts] of this.#hosts) {
+      if (parseListenerId(id).protocol === 'http') continue
       let count = 0
       for (const [host, draft] of drafts) {
         if (++count % PART === 0) yield
@@ -169,35 +178,12 @@ export class Draft {
     }
   }
 
-  /** The claims that require client certificates of a host, of all ports. */
-  #requiredClients(): Map<string, TlsClaim[]> {
-    const required = new Map<string, TlsClaim[]>()
-    for (const drafts of this.#hosts.values())
-      for (const [host, { claims }] of drafts)
-        for (const claim of claims) {
-          if (claim.tls.clientValidation?.isOptional !== false) continue
-          const others = required.get(host)
-          if (others === undefined) required.set(host, [claim])
-          else others.push(claim)
-        }
-    return required
-  }
-
   /** After `settle`. */
   *toIr(): Parts<Ir> {
     const listeners: Listener[] = []
     for (const [id, drafts] of this.#hosts) {
       const { protocol, port } = parseListenerId(id)
-      const hosts: VirtualHost[] = []
-      let count = 0
-      for (const [host, draft] of drafts) {
-        if (++count % PART === 0) yield
-        const { routes, tcp, isReserved } = draft
-        if (routes.size === 0 && tcp === undefined && isReserved !== true) continue
-        // Without a certificate nothing of the host is served over TLS.
-        if (protocol === 'https' && draft.tls === undefined && tcp === undefined) continue
-        hosts.push(yield* hostOf(host, draft))
-      }
+      const hosts = yield* hostsOf(protocol, drafts)
       listeners.push({
         protocol,
         ...(port !== undefined && { port }),
@@ -250,17 +236,38 @@ function upgraded(route: Route): Route {
   return known
 }
 
+function* hostsOf(protocol: Listener['protocol'], drafts: ReadonlyMap<string, HostDraft>): Parts<VirtualHost[]> {
+  const hosts: VirtualHost[] = []
+  let count = 0
+  for (const [host, draft] of drafts) {
+    if (++count % PART === 0) yield
+    if (!isServed(protocol, draft)) continue
+    const known = knownHost(host, draft)
+    if (known !== undefined) {
+      hosts.push(known)
+      continue
+    }
+    const routes = draft.tcp === undefined ? [...draft.routes.values()] : []
+    hosts.push(
+      newHost(host, draft, isOnePart(routes) ? routes.sort(compareRoutes) : yield* sortInParts(routes, compareRoutes)),
+    )
+  }
+  return hosts
+}
+
+function isServed(protocol: Listener['protocol'], { routes, tls, tcp, isReserved }: HostDraft): boolean {
+  if (routes.size === 0 && tcp === undefined && isReserved !== true) return false
+  // Without a certificate nothing of the host is served over TLS.
+  return protocol === 'http' || tls !== undefined || tcp !== undefined
+}
+
 /** Of the last build by the first route: a host with the same parts is the same object, also for xDS. */
 const knownHosts = new WeakMap<Route, VirtualHost>()
 
-function* hostOf(host: string, draft: HostDraft): Parts<VirtualHost> {
-  const first = draft.routes.values().next().value
-  if (first === undefined) return yield* newHost(host, draft)
-  const known = knownHosts.get(first)
-  if (known?.host === host && hasParts(known, draft)) return known
-  const virtualHost = yield* newHost(host, draft)
-  knownHosts.set(first, virtualHost)
-  return virtualHost
+function knownHost(host: string, draft: HostDraft): VirtualHost | undefined {
+  const [first] = draft.routes.values()
+  const known = first === undefined ? undefined : knownHosts.get(first)
+  return known?.host === host && hasParts(known, draft) ? known : undefined
 }
 
 function hasParts(known: VirtualHost, { routes, tls, group, tcp, rateLimit }: HostDraft): boolean {
@@ -272,15 +279,19 @@ function hasParts(known: VirtualHost, { routes, tls, group, tcp, rateLimit }: Ho
   return known.routes.every((route) => wanted.has(route))
 }
 
-function* newHost(host: string, { routes, tls, group, tcp, rateLimit }: HostDraft): Parts<VirtualHost> {
-  return {
+function newHost(host: string, draft: HostDraft, routes: readonly Route[]): VirtualHost {
+  const { tls, group, tcp, rateLimit } = draft
+  const virtualHost = {
     host,
-    routes: tcp === undefined ? yield* sortInParts([...routes.values()], compareRoutes) : [],
+    routes,
     ...(tls !== undefined && { tls }),
     ...(group !== undefined && { group }),
     ...(tcp !== undefined && { tcp }),
     ...(rateLimit !== undefined && { rateLimit }),
   }
+  const [first] = draft.routes.values()
+  if (first !== undefined) knownHosts.set(first, virtualHost)
+  return virtualHost
 }
 
 /** What no host refers to any more, because its route lost, is not part of the configuration. */
@@ -289,14 +300,16 @@ function usedNames(listeners: readonly Listener[]): { clusters: Set<string>; cer
   for (const { hosts } of listeners)
     for (const { routes, tls, tcp } of hosts) {
       if (tls !== undefined) certificates.add(tls.certificate)
-      for (const { cluster } of tcp?.backends ?? []) clusters.add(cluster)
-      for (const { action } of routes) {
-        if (action.kind !== 'forward') continue
-        for (const { cluster } of action.backends) clusters.add(cluster)
-        for (const { cluster } of action.mirrors) clusters.add(cluster)
-      }
+      if (tcp !== undefined) for (const { cluster } of tcp.backends) clusters.add(cluster)
+      for (const { action } of routes) addClusters(action, clusters)
     }
   return { clusters, certificates }
+}
+
+function addClusters(action: Action, clusters: Set<string>): void {
+  if (action.kind !== 'forward') return
+  for (const { cluster } of action.backends) clusters.add(cluster)
+  for (const { cluster } of action.mirrors) clusters.add(cluster)
 }
 
 function pick<T extends { readonly name: string }>(all: ReadonlyMap<string, T>, names: ReadonlySet<string>): T[] {

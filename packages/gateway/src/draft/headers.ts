@@ -27,13 +27,15 @@ export interface HeadersResult {
   readonly host?: string
 }
 
+const UNCHANGED: HeadersResult = {}
+
 /** @param allowsHost `Host` may be set */
 export function headersPolicy(
   policy: Immutable<HeadersPolicy> | undefined,
   allowsHost: boolean,
   constants: Readonly<Record<string, string>>,
 ): HeadersResult | { readonly fault: string } {
-  if (policy === undefined) return {}
+  if (policy === undefined) return UNCHANGED
   if ((policy.set?.length ?? 0) > MAX_FIELDS || (policy.remove?.length ?? 0) > MAX_FIELDS)
     return { fault: `more than ${MAX_FIELDS} header fields` }
   const set = new Map<string, string>()

@@ -65,20 +65,33 @@ export function refOf(kind: Kind, key: Key): string {
   return `${kind.kind} ${key}`
 }
 
-/** Reads by name are recorded in `refs`; members that are null are absent. */
-export function recordingReader(objects: Objects, refs: Set<string>): Objects {
-  const lists = new Map<Kind, readonly Immutable<Obj>[]>()
-  return {
-    list<T extends Obj>(kind: Kind<T>): readonly Immutable<T>[] {
-      let list = lists.get(kind)
-      if (list === undefined) lists.set(kind, (list = objects.list(kind).map((each) => withoutNulls(each))))
-      return list as readonly Immutable<T>[]
-    },
-    get(kind, key) {
-      refs.add(refOf(kind, key))
-      const found = objects.get(kind, key)
-      return found === undefined ? undefined : withoutNulls(found)
-    },
-    served: (secret) => objects.served?.(secret),
+/**
+ * Reads by name are recorded in `refs`; members that are null are absent. A class: compiled code that calls it holds for the next
+ * build too.
+ */
+export class RecordingReader implements Objects {
+  readonly #objects: Objects
+  readonly #refs: Set<string>
+  readonly #lists = new Map<Kind, readonly Immutable<Obj>[]>()
+
+  constructor(objects: Objects, refs: Set<string>) {
+    this.#objects = objects
+    this.#refs = refs
+  }
+
+  list<T extends Obj>(kind: Kind<T>): readonly Immutable<T>[] {
+    let list = this.#lists.get(kind)
+    if (list === undefined) this.#lists.set(kind, (list = this.#objects.list(kind).map((each) => withoutNulls(each))))
+    return list as readonly Immutable<T>[]
+  }
+
+  get<T extends Obj>(kind: Kind<T>, key: Key): Immutable<T> | undefined {
+    this.#refs.add(refOf(kind, key))
+    const found = this.#objects.get(kind, key)
+    return found === undefined ? undefined : withoutNulls(found)
+  }
+
+  served(secret: Key): Certificate | undefined {
+    return this.#objects.served?.(secret)
   }
 }

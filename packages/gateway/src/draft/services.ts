@@ -120,15 +120,18 @@ export function protocolOf({ service, port }: ResolvedService): Cluster['protoco
   return 'http1'
 }
 
+const NONE: ListedPorts = []
+
 type ListedPorts = readonly (readonly [Cluster['protocol'], ReadonlySet<string>])[]
 
 const listed = new WeakMap<Immutable<Service>, ListedPorts>()
 
 /** Ports by number or name. Read once: thousands of routes may lead to the Service, and annotations have up to 256 KiB. */
 function listedPorts(service: Immutable<Service>): ListedPorts {
+  const { annotations } = service.metadata
+  if (annotations === undefined) return NONE
   let ports = listed.get(service)
   if (ports === undefined) {
-    const { annotations = {} } = service.metadata
     ports = (['h2', 'h2c', 'tls'] as const).flatMap((protocol) => {
       const names = annotations[`${PROTOCOL_ANNOTATION}${protocol}`]?.split(',').map((name) => name.trim())
       return names === undefined ? [] : [[protocol, new Set(names)] as const]

@@ -46,19 +46,25 @@ const PART = 500
  * Runs the step of `subject`, in parts. What `compute` throws is thrown, and nothing is recorded then.
  * @param compute reads the step alone, and changes the target by `act` and `draft` of the step alone
  */
-export function* runStep<T extends StepTarget>(
+export function runStep<T extends StepTarget>(
+  records: StepRecords<T>,
+  subject: object,
+  context: StepContext<T>,
+  compute: (step: Step<T>) => Parts<unknown>,
+): Parts<unknown> {
+  if (records.has(subject)) return recordOrReplay(records, subject, context, compute)
+  records.set(subject, 'seen')
+  return compute(new Step(context.objects, context.target, undefined))
+}
+
+function* recordOrReplay<T extends StepTarget>(
   records: StepRecords<T>,
   subject: object,
   { objects, settings, target }: StepContext<T>,
-  compute: (step: Step<T>) => Parts<void>,
+  compute: (step: Step<T>) => Parts<unknown>,
 ): Parts<void> {
   const before = records.get(subject)
-  if (before === undefined) {
-    yield* compute(new Step(objects, target, undefined))
-    records.set(subject, 'seen')
-    return
-  }
-  if (before !== 'seen' && before.settings === settings && areSame(objects, before.reads)) {
+  if (before !== undefined && before !== 'seen' && before.settings === settings && areSame(objects, before.reads)) {
     for (const [index, effect] of before.effects.entries()) {
       effect(target)
       if (index % PART === PART - 1) yield

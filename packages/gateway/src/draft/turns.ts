@@ -30,9 +30,14 @@ export async function runInTurns<T>(parts: Parts<T>, nowMs: () => number = () =>
 /** Elements that are sorted or merged in one part. */
 const PART = 1_000
 
+/** It is sorted in one part. */
+export function isOnePart(list: readonly unknown[]): boolean {
+  return list.length <= PART
+}
+
 /** Sorts as `Array.prototype.sort`, in parts. */
 export function* sortInParts<T>(list: readonly T[], compare: (a: T, b: T) => number): Parts<T[]> {
-  if (list.length <= PART) return list.toSorted(compare)
+  if (isOnePart(list)) return list.toSorted(compare)
   let runs: T[][] = []
   for (let at = 0; at < list.length; at += PART) {
     runs.push(list.slice(at, at + PART).sort(compare))
@@ -47,13 +52,16 @@ export function* sortInParts<T>(list: readonly T[], compare: (a: T, b: T) => num
 }
 
 function* merge<T>(left: readonly T[], right: readonly T[], compare: (a: T, b: T) => number): Parts<T[]> {
+  const [last, first] = [left.at(-1), right[0]]
+  // Lists are often in order before.
+  if (last === undefined || first === undefined || compare(last, first) <= 0) return [...left, ...right]
   const merged: T[] = []
-  let [l, r] = [0, 0]
-  while (l < left.length || r < right.length) {
-    const [a, b] = [left[l], right[r]]
+  for (let l = 0, r = 0; l < left.length || r < right.length;) {
+    const a = left[l] as T
+    const b = right[r] as T
     // Equal elements keep their order.
-    const isLeft = r === right.length || (l < left.length && compare(a as T, b as T) <= 0)
-    merged.push((isLeft ? a : b) as T)
+    const isLeft = r === right.length || (l < left.length && compare(a, b) <= 0)
+    merged.push(isLeft ? a : b)
     if (isLeft) l++
     else r++
     if (merged.length % PART === 0) yield

@@ -13,7 +13,7 @@ import type { BuildSettings, Objects } from '../draft/input.ts'
 import { type Allowance } from '../draft/limits.ts'
 import { findCertificate, secretKey, STILL_SERVED } from '../draft/secrets.ts'
 import { clusterOf, protocolOf, resolveService } from '../draft/services.ts'
-import { runStep, type DraftSink, type StepRecords, type StepTarget } from '../draft/step.ts'
+import { runStep, type DraftSink, type Step, type StepRecords, type StepTarget } from '../draft/step.ts'
 import type { Parts } from '../draft/turns.ts'
 import { identify, type StatusIntent } from '../draft/status-intent.ts'
 import type { Action, PathMatch, Retry, TlsVersion } from '../ir/model.ts'
@@ -57,27 +57,44 @@ export function* addIngresses(
   ingresses: readonly Immutable<Ingress>[],
   allowance: Allowance,
 ): Parts<void> {
-  const target = { draft }
+  const context = { objects, settings, target: { draft } }
+  let work = 0
   for (const ingress of ingresses) {
-    yield
     try {
       const { namespace = '' } = ingress.metadata
       const { routes, patterns } = sizeOf(ingress)
+      // Certificates and annotations may take as long as a whole part.
+      const isSmall = ingress.spec?.tls === undefined && ingress.metadata.annotations === undefined
+      work += isSmall ? 1 + routes : PART
+      if (work >= PART) {
+        work = 0
+        yield
+      }
       const fault = allowance.takePatterns(namespace, patterns) ?? allowance.takeRoutes(namespace, routes)
       if (fault !== undefined) {
         report(draft, ingress, fault.reason, `${fault.message}; the Ingress is not served`)
         continue
       }
-      yield* runStep(records, ingress, { objects, settings, target }, function* (step) {
-        const policy = policyOf(ingress, settings)
-        const resolve: BackendResolver = (_ingress, backend, { path, at }) =>
-          forward(step, step, settings, policy, ingress, backend, path, at)
-        yield* addIngress(step, step, ingress, resolve, grantedNames(settings, step, ingress))
-      })
+      yield* runStep(records, ingress, context, (step) => addServed(step, settings, ingress))
     } catch (error) {
       report(draft, ingress, 'Unreadable', `the object cannot be read: ${messageOf(error)}; it is not served`)
     }
   }
+}
+
+function addServed(
+  step: Step<StepTarget>,
+  settings: BuildSettings,
+  ingress: Immutable<Ingress>,
+): Parts<ReadonlySet<string>> {
+  const policy = policyOf(ingress, settings)
+  return addIngress(
+    step,
+    step,
+    ingress,
+    (_ingress, backend, { path, at }) => forward(step, step, settings, policy, ingress, backend, path, at),
+    grantedNames(settings, step, ingress),
+  )
 }
 
 /** Counted before anything is made. */
@@ -130,30 +147,19 @@ export function* addIngress(
   resolve: BackendResolver,
   owns: (host: string) => boolean = () => true,
 ): Parts<ReadonlySet<string>> {
-  const { annotations = {} } = ingress.metadata
-  const secureHosts = yield* addTls(draft, objects, ingress, owns)
-  const isHttpAllowed = annotations['kubernetes.io/ingress.allow-http'] !== 'false'
+  const { annotations } = ingress.metadata
+  const secureHosts = ingress.spec?.tls === undefined ? NO_HOSTS : yield* addTls(draft, objects, ingress, owns)
+  const isHttpAllowed = annotations?.['kubernetes.io/ingress.allow-http'] !== 'false'
   const isForced =
     annotation(annotations, 'force-ssl-redirect') === 'true' ||
-    annotations['ingress.kubernetes.io/force-ssl-redirect'] === 'true'
+    annotations?.['ingress.kubernetes.io/force-ssl-redirect'] === 'true'
 
-  const add = (host: string, path: PathMatch, backend: Immutable<IngressBackend>, at: string): void => {
-    if (!owns(host)) return
-    const extra = singleLabelMatch(host)
-    const route = {
-      match: { path, headers: extra === undefined ? NONE : [extra], query: NONE },
-      action: resolve(ingress, backend, { host, path, at }),
-      upgradesToHttps: isForced,
-      origin: originOf('Ingress', ingress, at),
-      order: '',
-    }
-    if (isHttpAllowed) draft.addRoute('http', host, route)
-    if (secureHosts.has(host)) draft.addRoute('https', host, { ...route, upgradesToHttps: false })
-  }
-
+  const served = { draft, ingress, resolve, owns, secureHosts, isHttpAllowed, isForced }
   const { defaultBackend, rules = [] } = ingress.spec ?? {}
   let hasBadRegex = false
-  if (defaultBackend !== undefined) add('*', { kind: 'prefix', value: '/' }, defaultBackend, 'spec.defaultBackend')
+  let work = 0
+  if (defaultBackend !== undefined)
+    addPath(served, '*', { kind: 'prefix', value: '/' }, defaultBackend, 'spec.defaultBackend')
   for (const [index, rule] of rules.entries()) {
     const at = `spec.rules[${index}]`
     const host = rule.host === undefined || rule.host === '' ? '*' : hostName(rule.host)
@@ -162,7 +168,7 @@ export function* addIngress(
       continue
     }
     for (const [number, { path = '/', pathType, backend }] of (rule.http?.paths ?? []).entries()) {
-      if (number % PART === 0) yield
+      if (++work % PART === 0) yield
       const place = `${at}.http.paths[${number}]`
       const match = pathMatch(path === '' ? '/' : path, pathType)
       if (match.kind === 'regex') {
@@ -180,11 +186,43 @@ export function* addIngress(
           continue
         }
       }
-      add(host, match, backend, place)
+      addPath(served, host, match, backend, place)
     }
   }
   return secureHosts
 }
+
+interface ServedIngress {
+  readonly draft: DraftSink
+  readonly ingress: Immutable<Ingress>
+  readonly resolve: BackendResolver
+  readonly owns: (host: string) => boolean
+  readonly secureHosts: ReadonlySet<string>
+  readonly isHttpAllowed: boolean
+  readonly isForced: boolean
+}
+
+function addPath(
+  { draft, ingress, resolve, owns, secureHosts, isHttpAllowed, isForced }: ServedIngress,
+  host: string,
+  path: PathMatch,
+  backend: Immutable<IngressBackend>,
+  at: string,
+): void {
+  if (!owns(host)) return
+  const extra = singleLabelMatch(host)
+  const route = {
+    match: { path, headers: extra === undefined ? NONE : [extra], query: NONE },
+    action: resolve(ingress, backend, { host, path, at }),
+    upgradesToHttps: isForced,
+    origin: originOf('Ingress', ingress, at),
+    order: '',
+  }
+  if (isHttpAllowed) draft.addRoute('http', host, route)
+  if (secureHosts.has(host)) draft.addRoute('https', host, { ...route, upgradesToHttps: false })
+}
+
+const NO_HOSTS: ReadonlySet<string> = new Set()
 
 function* addTls(
   draft: DraftSink,
@@ -192,7 +230,7 @@ function* addTls(
   ingress: Immutable<Ingress>,
   owns: (host: string) => boolean,
 ): Parts<ReadonlySet<string>> {
-  const { namespace = '', annotations = {} } = ingress.metadata
+  const { namespace = '', annotations } = ingress.metadata
   const hosts = new Set<string>()
   for (const [index, { secretName = '', hosts: names = [] }] of (ingress.spec?.tls ?? []).entries()) {
     const at = `spec.tls[${index}]`
@@ -286,7 +324,7 @@ interface IngressPolicy {
   readonly websocketPaths: ReadonlySet<string>
 }
 
-function policyOf({ metadata: { annotations = {} } }: Immutable<Ingress>, settings: BuildSettings): IngressPolicy {
+function policyOf({ metadata: { annotations } }: Immutable<Ingress>, settings: BuildSettings): IngressPolicy {
   const timeout = parseTimeout(
     annotation(annotations, 'response-timeout') ?? annotation(annotations, 'request-timeout'),
     settings.timeoutMs,
@@ -297,13 +335,19 @@ function policyOf({ metadata: { annotations = {} } }: Immutable<Ingress>, settin
     // As in Contour, an unreadable timeout is the safest: none.
     timeoutMs: typeof timeout === 'number' ? timeout : 0,
     idleTimeoutMs: typeof idle === 'number' ? idle : 0,
-    websocketPaths: new Set((annotation(annotations, 'websocket-routes') ?? '').split(',').map((each) => each.trim())),
+    websocketPaths: websocketPathsOf(annotation(annotations, 'websocket-routes')),
   }
+}
+
+const NO_PATHS: ReadonlySet<string> = new Set()
+
+function websocketPathsOf(text: string | undefined): ReadonlySet<string> {
+  return text === undefined ? NO_PATHS : new Set(text.split(',').map((each) => each.trim()))
 }
 
 export const DEFAULT_IDLE_MS = 300_000
 
-function retryOf(annotations: Readonly<Record<string, string>>): Retry | undefined {
+function retryOf(annotations: Annotations): Retry | undefined {
   const on = annotation(annotations, 'retry-on')
   if (on === undefined || on === '') return undefined
   const count = Number(annotation(annotations, 'num-retries') ?? '1')
@@ -316,8 +360,10 @@ function retryOf(annotations: Readonly<Record<string, string>>): Retry | undefin
   }
 }
 
-function annotation(annotations: Readonly<Record<string, string>>, name: string): string | undefined {
-  return annotations[`projectcontour.io/${name}`]
+type Annotations = Readonly<Record<string, string>> | undefined
+
+function annotation(annotations: Annotations, name: string): string | undefined {
+  return annotations?.[`projectcontour.io/${name}`]
 }
 
 function report(draft: DraftSink, ingress: Immutable<Ingress>, reason: string, message: string): void {

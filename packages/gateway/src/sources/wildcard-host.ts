@@ -10,11 +10,11 @@ export function singleLabelMatch(host: string): HeaderMatch | undefined {
   return { name: ':authority', kind: 'regex', value: `[a-z0-9]([-a-z0-9]*[a-z0-9])?${suffix}(:[0-9]+)?` }
 }
 
-const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
+const LABEL = '[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?'
+const HOST = new RegExp(String.raw`^(?:\*\.)?${LABEL}(?:\.${LABEL})*$`)
 
 /** A DNS name, possibly with a leading `*.`; lower case, or undefined. */
 export function hostName(text: string): string | undefined {
   const host = text.toLowerCase()
-  const labels = (host.startsWith('*.') ? host.slice(2) : host).split('.')
-  return host.length <= 253 && labels.every((label) => LABEL.test(label)) ? host : undefined
+  return host.length <= 253 && HOST.test(host) ? host : undefined
 }

@@ -74,14 +74,16 @@ function corsPolicy(policy: Immutable<CorsPolicy> | undefined): Cors | { fault: 
   return fault === undefined ? cors : { fault }
 }
 
+const UNSUPPORTED = [
+  ['authorization', 'AuthError'],
+  ['jwtProviders', 'JWTVerificationError'],
+  ['ipAllowPolicy', 'IPFilterError'],
+  ['ipDenyPolicy', 'IPFilterError'],
+] as const
+
 /** Features without which the host must not be served. */
 export function isSupported(virtualhost: Immutable<VirtualHost>, verdict: ProxyVerdict): boolean {
-  for (const [field, type] of [
-    ['authorization', 'AuthError'],
-    ['jwtProviders', 'JWTVerificationError'],
-    ['ipAllowPolicy', 'IPFilterError'],
-    ['ipDenyPolicy', 'IPFilterError'],
-  ] as const) {
+  for (const [field, type] of UNSUPPORTED) {
     const value = virtualhost[field]
     if (value === undefined || (Array.isArray(value) && value.length === 0)) continue
     const message = `Spec.VirtualHost.${field} is not supported; the host is not served without it`

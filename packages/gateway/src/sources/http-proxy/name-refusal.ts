@@ -20,6 +20,7 @@ export function nameRefusal(
     const message = 'root HTTPProxy cannot be defined in this namespace'
     return { type: 'RootNamespaceError', reason: 'RootProxyNotAllowedInNamespace', message }
   }
+  if (grants.length === 0) return undefined
   const fqdn: unknown = spec?.virtualhost?.fqdn
   const host = typeof fqdn === 'string' ? hostName(fqdn) : undefined
   const fault = host === undefined ? undefined : findGrantFault(grants, namespace, host)

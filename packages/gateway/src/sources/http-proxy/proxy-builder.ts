@@ -7,14 +7,22 @@
 import { byAge } from '@seamark/dialects'
 import { messageOf } from '@seamark/kube'
 import { HTTPProxy, type VirtualHost } from '@seamark/kube/contour'
-import { keyOf, type Immutable } from '@seamark/kube/object'
+import { keyOf, type Immutable, type Key, type Kind, type Obj } from '@seamark/kube/object'
 import type { Draft } from '../../draft/draft.ts'
 import { describeOrigin } from '../../draft/origin.ts'
 import type { BuildSettings, Objects } from '../../draft/input.ts'
 import type { StatusIntent } from '../../draft/status-intent.ts'
-import { runStep, type DraftSink, type Step, type StepRecords, type StepTarget } from '../../draft/step.ts'
+import {
+  runStep,
+  type DraftSink,
+  type Step,
+  type StepContext,
+  type StepRecords,
+  type StepTarget,
+} from '../../draft/step.ts'
 import { Allowance, MAX_INCLUDES } from '../../draft/limits.ts'
 import type { Parts } from '../../draft/turns.ts'
+import type { Certificate } from '../../ir/model.ts'
 import { isServedClass } from '../ingress-class.ts'
 import { countPatterns, IncludeTree } from './include-tree.ts'
 import { nameRefusal } from './name-refusal.ts'
@@ -27,6 +35,12 @@ interface RootTarget extends StepTarget {
   readonly included: Set<string>
 }
 
+/**
+ * Octets of JSON of the routes that are added in one part, and what a root counts for besides. Not a part for each root: whoever
+ * waits for a part is resumed with it.
+ */
+const PART_BYTES = 2_048
+const ROOT_BYTES = 128
 /** Conflicts that are reported in one part. */
 const PART = 200
 
@@ -37,6 +51,7 @@ export class ProxyBuilder {
   readonly #settings: BuildSettings
   readonly #proxies: ReadonlyMap<string, Proxy>
   readonly #target: RootTarget
+  readonly #context: StepContext<RootTarget>
   readonly #allowance: Allowance
   /** HTTPProxies with too many regular expressions: they are included without routes. */
   readonly #refused = new Set<string>()
@@ -47,19 +62,17 @@ export class ProxyBuilder {
     this.#target = { draft, verdicts: new Map(), included: new Set() }
     const served = objects.list(HTTPProxy).filter((proxy) => isServedClass(proxy, settings))
     this.#proxies = new Map(served.toSorted(byAge(HTTPProxy)).map((proxy) => [keyOf(proxy), proxy]))
-    this.#objects = {
-      list: (kind) => objects.list(kind),
-      get: (kind, key) => {
-        const found = objects.get(kind, key)
-        return found !== undefined && kind.kind === HTTPProxy.kind && this.#refused.has(key)
-          ? withoutRoutes(found)
-          : found
-      },
-      served: (secret) => objects.served?.(secret),
-    }
+    this.#objects = new ServedObjects(objects, this.#refused)
+    this.#context = { objects: this.#objects, settings, target: this.#target }
   }
 
   *build(): Parts<void> {
+    yield* this.#refuse()
+    yield* this.#addRoots()
+    yield* this.#reportOrphans()
+  }
+
+  *#refuse(): Parts<void> {
     for (const [key, proxy] of this.#proxies) {
       const fault = this.#allowance.takePatterns(namespaceOf(proxy), countPatterns(proxy))
       if (fault === undefined) continue
@@ -67,8 +80,12 @@ export class ProxyBuilder {
       this.#verdict(key, proxy).error('SpecError', fault.reason, `${fault.message}; its routes are not served`)
       yield
     }
+  }
+
+  *#addRoots(): Parts<void> {
     const holders = this.#holders()
     const tree = new IncludeTree(this.#objects, this.#settings)
+    let bytes = 0
     for (const [key, proxy] of this.#proxies) {
       const { virtualhost } = proxy.spec ?? {}
       if (virtualhost === undefined || virtualhost === null) continue
@@ -78,9 +95,17 @@ export class ProxyBuilder {
       else if (names !== undefined) {
         const message = `fqdn "${fqdnOf(proxy)}" is used in multiple HTTPProxies: ${names}`
         this.#verdict(key, proxy).error('VirtualHostError', 'DuplicateVhost', message)
-      } else if (!this.#refused.has(key)) yield* this.#addCounted(tree, key, proxy, virtualhost)
+      } else if (!this.#refused.has(key)) bytes += yield* this.#addCounted(tree, key, proxy, virtualhost)
+      // A certificate or a list of origins may take as long as a whole part.
+      const isSmall = virtualhost.tls === undefined && virtualhost.corsPolicy === undefined
+      bytes += isSmall ? ROOT_BYTES : PART_BYTES
+      if (bytes < PART_BYTES) continue
+      bytes = 0
       yield
     }
+  }
+
+  *#reportOrphans(): Parts<void> {
     for (const [key, proxy] of this.#proxies) {
       const hasHost = proxy.spec?.virtualhost !== undefined && proxy.spec.virtualhost !== null
       if (hasHost || this.#target.included.has(key)) continue
@@ -92,34 +117,41 @@ export class ProxyBuilder {
 
   /** The names of the roots of each host that has several; those that may not have the host do not count. */
   #holders(): ReadonlyMap<string, string> {
-    const holders = new Map<string, string[]>()
+    const first = new Map<string, string>()
+    const several = new Map<string, string[]>()
     for (const [key, proxy] of this.#proxies) {
       const fqdn = fqdnOf(proxy)
       if (fqdn === '' || nameRefusal(proxy, this.#settings) !== undefined) continue
-      const same = holders.get(fqdn)
-      if (same === undefined) holders.set(fqdn, [key])
+      const other = first.get(fqdn)
+      const same = several.get(fqdn)
+      if (other === undefined) first.set(fqdn, key)
+      else if (same === undefined) several.set(fqdn, [other, key])
       else same.push(key)
     }
-    const several = [...holders].filter(([, keys]) => keys.length > 1)
-    return new Map(several.map(([fqdn, keys]) => [fqdn, listOf(keys.toSorted())]))
+    return new Map([...several].map(([fqdn, keys]) => [fqdn, listOf(keys.toSorted())]))
   }
 
-  *#addCounted(tree: IncludeTree, key: string, proxy: Proxy, virtualhost: Immutable<VirtualHost>): Parts<void> {
+  /** Returns the octets of its routes. */
+  *#addCounted(tree: IncludeTree, key: string, proxy: Proxy, virtualhost: Immutable<VirtualHost>): Parts<number> {
     try {
-      const { routes, bytes, includes } = yield* tree.count(key, proxy)
+      const { routes, bytes, includes } = tree.countOwn(proxy) ?? (yield* tree.count(key, proxy))
       if (includes > MAX_INCLUDES) {
         const message = `the include tree follows more than ${MAX_INCLUDES} includes; the host is not served`
-        return this.#verdict(key, proxy).error('IncludeError', 'TooManyIncludes', message)
+        this.#verdict(key, proxy).error('IncludeError', 'TooManyIncludes', message)
+        return 0
       }
       const fault = this.#allowance.takeRoutes(namespaceOf(proxy), routes, bytes)
       if (fault !== undefined) {
         const message = `the HTTPProxy with its includes: ${fault.message}; the host is not served`
-        return this.#verdict(key, proxy).error('IncludeError', fault.reason, message)
+        this.#verdict(key, proxy).error('IncludeError', fault.reason, message)
+        return 0
       }
       yield* this.#addRoot(key, proxy, virtualhost)
+      return bytes
     } catch (error) {
       const message = `the HTTPProxy or one that it includes cannot be read: ${messageOf(error)}`
       this.#verdict(key, proxy).error('SpecError', 'Unreadable', message)
+      return 0
     }
   }
 
@@ -155,17 +187,33 @@ export class ProxyBuilder {
     return verdictIn(this.#target.verdicts, key, proxy)
   }
 
-  *#addRoot(key: string, proxy: Proxy, virtualhost: Immutable<VirtualHost>): Parts<void> {
-    const settings = this.#settings
-    const context = { objects: this.#objects, settings, target: this.#target }
-    yield* runStep(records, proxy, context, function* (step) {
-      const root = new RootStep(step, settings, proxy)
-      try {
-        yield* addRoot(root, key, proxy, virtualhost)
-      } finally {
-        root.end()
-      }
-    })
+  #addRoot(key: string, proxy: Proxy, virtualhost: Immutable<VirtualHost>): Parts<unknown> {
+    const { settings } = this.#context
+    return runStep(records, proxy, this.#context, (step) => new RootStep(step, settings, proxy).add(key, virtualhost))
+  }
+}
+
+/** The HTTPProxies in `refused` have no routes. */
+class ServedObjects implements Objects {
+  readonly #objects: Objects
+  readonly #refused: ReadonlySet<string>
+
+  constructor(objects: Objects, refused: ReadonlySet<string>) {
+    this.#objects = objects
+    this.#refused = refused
+  }
+
+  list<T extends Obj>(kind: Kind<T>): readonly Immutable<T>[] {
+    return this.#objects.list(kind)
+  }
+
+  get<T extends Obj>(kind: Kind<T>, key: Key): Immutable<T> | undefined {
+    const found = this.#objects.get(kind, key)
+    return found !== undefined && kind.kind === HTTPProxy.kind && this.#refused.has(key) ? withoutRoutes(found) : found
+  }
+
+  served(secret: Key): Certificate | undefined {
+    return this.#objects.served?.(secret)
   }
 }
 
@@ -196,10 +244,22 @@ class RootStep implements RootInput {
     this.#step.act(({ included }) => void included.add(key))
   }
 
-  end(): void {
-    for (const verdict of [this.#verdict, ...(this.#others?.values() ?? [])])
-      if (!verdict.isEmpty)
-        this.#step.act(({ verdicts }) => verdictIn(verdicts, keyOf(verdict.proxy), verdict.proxy).merge(verdict))
+  *add(key: string, virtualhost: Immutable<VirtualHost>): Parts<void> {
+    try {
+      yield* addRoot(this, key, this.#verdict.proxy, virtualhost)
+    } finally {
+      this.#end()
+    }
+  }
+
+  #end(): void {
+    this.#pass(this.#verdict)
+    for (const verdict of this.#others?.values() ?? []) this.#pass(verdict)
+  }
+
+  #pass(verdict: ProxyVerdict): void {
+    if (verdict.isEmpty) return
+    this.#step.act(({ verdicts }) => verdictIn(verdicts, keyOf(verdict.proxy), verdict.proxy).merge(verdict))
   }
 }
 

@@ -8,7 +8,7 @@ import { originOf } from '../../draft/origin.ts'
 import type { BuildSettings, Objects } from '../../draft/input.ts'
 import type { DraftSink } from '../../draft/step.ts'
 import type { Parts } from '../../draft/turns.ts'
-import type { Cors, HeaderMatch, Route } from '../../ir/model.ts'
+import type { Cors, HeaderMatch, Match, Route } from '../../ir/model.ts'
 import { sortHeaderMatches } from '../../ir/route-order.ts'
 import { isServedClass } from '../ingress-class.ts'
 import { hostName, singleLabelMatch } from '../wildcard-host.ts'
@@ -130,17 +130,14 @@ function fieldOfRoute(index: number): string {
   return (routeFields[index] ??= `spec.routes[${index}]`)
 }
 
-function* routesOf(
-  input: RootInput,
-  key: string,
-  proxy: Proxy,
-  verdict: ProxyVerdict,
-  chain: {
-    conditions: Conditions
-    visited: readonly string[]
-    isTlsEnforced: boolean
-  },
-): Parts<Route[]> {
+/** The includes that lead to an HTTPProxy. */
+interface Chain {
+  readonly conditions: Conditions
+  readonly visited: readonly string[]
+  readonly isTlsEnforced: boolean
+}
+
+function* routesOf(input: RootInput, key: string, proxy: Proxy, verdict: ProxyVerdict, chain: Chain): Parts<Route[]> {
   const { conditions, visited, isTlsEnforced } = chain
   if (visited.includes(key) || visited.length >= MAX_DEPTH) {
     const message = visited.includes(key)
@@ -149,6 +146,36 @@ function* routesOf(
     verdict.error('IncludeError', 'IncludeCreatesCycle', message)
     return []
   }
+  const { includes = [], routes: list = [] } = proxy.spec ?? {}
+  const routes = includes.length === 0 ? [] : yield* includedRoutes(input, key, proxy, verdict, chain)
+  const own: Route[] = []
+  const { draft, objects, settings } = input
+  const context = { draft, objects, settings, proxy, verdict }
+  let work = 0
+  for (const route of list) {
+    const given = route.conditions ?? NO_CONDITIONS
+    const all = conditions.length === 0 ? given : [...conditions, ...given]
+    work += 1 + all.length
+    if (work >= PART) {
+      work = 0
+      yield
+    }
+    const match = matchOf(given, all, verdict)
+    const built =
+      match === undefined ? undefined : buildRoute(context, route, match, isTlsEnforced, fieldOfRoute(own.length))
+    if (built === undefined) return routes
+    own.push(built)
+  }
+  return routes.length === 0 ? own : [...routes, ...own]
+}
+
+function* includedRoutes(
+  input: RootInput,
+  key: string,
+  proxy: Proxy,
+  verdict: ProxyVerdict,
+  { conditions, visited, isTlsEnforced }: Chain,
+): Parts<Route[]> {
   const { namespace = '' } = proxy.metadata
   const routes: Route[] = []
   const seen = new Set<string>()
@@ -174,36 +201,19 @@ function* routesOf(
       routes.push(route)
     yield
   }
-  const own: Route[] = []
-  const { draft, objects, settings } = input
-  let work = 0
-  for (const [index, route] of (proxy.spec?.routes ?? []).entries()) {
-    const at = fieldOfRoute(index)
-    const given = route.conditions ?? NO_CONDITIONS
-    const all = conditions.length === 0 ? given : [...conditions, ...given]
-    work += 1 + all.length
-    if (work >= PART) {
-      work = 0
-      yield
-    }
-    const path = pathFault(given)
-    const header = headerFault(all)
-    const query = queryFault(all)
-    if (path !== undefined) verdict.error('RouteError', 'PathMatchConditionsNotValid', `route: ${path}`)
-    else if (header !== undefined) verdict.error('RouteError', 'HeaderMatchConditionsNotValid', header)
-    else if (query !== undefined) verdict.error('RouteError', 'QueryParameterMatchConditionsNotValid', query)
-    if (path !== undefined || header !== undefined || query !== undefined) return routes
-    const built = buildRoute(
-      { draft, objects, settings, proxy, verdict },
-      route,
-      mergeConditions(all),
-      isTlsEnforced,
-      at,
-    )
-    if (built === undefined) return routes
-    own.push(built)
-  }
-  return routes.length === 0 ? own : [...routes, ...own]
+  return routes
+}
+
+/** @param all `given` by the route, and by the includes that lead to it */
+function matchOf(given: Conditions, all: Conditions, verdict: ProxyVerdict): Match | undefined {
+  const path = pathFault(given)
+  const header = headerFault(all)
+  const query = queryFault(all)
+  if (path !== undefined) verdict.error('RouteError', 'PathMatchConditionsNotValid', `route: ${path}`)
+  else if (header !== undefined) verdict.error('RouteError', 'HeaderMatchConditionsNotValid', header)
+  else if (query !== undefined) verdict.error('RouteError', 'QueryParameterMatchConditionsNotValid', query)
+  else return mergeConditions(all)
+  return undefined
 }
 
 function isIncludeValid(conditions: Conditions, verdict: ProxyVerdict, seen: Set<string>): boolean {
