@@ -67,8 +67,6 @@ export class Draft {
   readonly findings: Finding[] = []
   readonly #clusters = new Map<string, Cluster>()
   readonly #certificates = new Map<string, Certificate>()
-  /** The claims that require client certificates of a host, of all ports. */
-  readonly #requiredClients = new Map<string, TlsClaim[]>()
   /** By listener; the main ones are always there. */
   readonly #hosts = new Map<ListenerId, Map<string, HostDraft>>([
     ['http', new Map()],
@@ -124,12 +122,7 @@ export class Draft {
     const { claims } = this.#host(listener, host)
     // A Gateway claims once for each of its routes.
     if (claims.some((each) => each.tls === tls && each.group === group)) return
-    const claim = { tls, origin, ...(group !== undefined && { group }), ...(gateway !== undefined && { gateway }) }
-    claims.push(claim)
-    if (tls.clientValidation?.isOptional !== false) return
-    const required = this.#requiredClients.get(host)
-    if (required === undefined) this.#requiredClients.set(host, [claim])
-    else required.push(claim)
+    claims.push({ tls, origin, ...(group !== undefined && { group }), ...(gateway !== undefined && { gateway }) })
   }
 
   report(finding: Finding): void {
@@ -156,10 +149,11 @@ export class Draft {
 
   /** Decides the TLS of every host; after everything was added. */
   *settle(): Parts<void> {
-    const plain = [...this.#hosts].filter(([id]) => parseListenerId(id).protocol === 'http')
-    const required = this.#requiredClients
-    for (const [id, drafts] of this.#hosts) {
-      if (parseListenerId(id).protocol === 'http') continue
+    const plain = this.#hostsOver('http')
+    // Only there is TLS claimed.
+    const secure = this.#hostsOver('https')
+    const required = requiredClients(secure)
+    for (const drafts of secure) {
       let count = 0
       for (const [host, draft] of drafts) {
         if (++count % PART === 0) yield
@@ -173,9 +167,13 @@ export class Draft {
         for (const [key, route] of draft.routes)
           if (refused.has(claimantOf(route.origin, draft.gateways?.get(key)))) draft.routes.delete(key)
         // Over plain HTTP there is no certificate of a client; the object that asks for it may permit that itself.
-        for (const [, hosts] of plain) requireHttps(hosts.get(host), claimant)
+        for (const hosts of plain) requireHttps(hosts.get(host), claimant)
       }
     }
+  }
+
+  #hostsOver(protocol: Listener['protocol']): ReadonlyMap<string, HostDraft>[] {
+    return [...this.#hosts].filter(([id]) => parseListenerId(id).protocol === protocol).map(([, drafts]) => drafts)
   }
 
   /** After `settle`. */
@@ -212,6 +210,20 @@ export class Draft {
     if (draft === undefined) hosts.set(host, (draft = { routes: new Map(), claims: [] }))
     return draft
   }
+}
+
+/** The claims that require client certificates of a host, of all ports. */
+function requiredClients(listeners: readonly ReadonlyMap<string, HostDraft>[]): Map<string, TlsClaim[]> {
+  const required = new Map<string, TlsClaim[]>()
+  for (const drafts of listeners)
+    for (const [host, { claims }] of drafts)
+      for (const claim of claims) {
+        if (claim.tls.clientValidation?.isOptional !== false) continue
+        const others = required.get(host)
+        if (others === undefined) required.set(host, [claim])
+        else others.push(claim)
+      }
+  return required
 }
 
 /** The main listeners first. */
