@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { createDnsServer, createRRset, createZone, type DnsServer, fqdn, TsigKey, type Zone } from '@seamark/dns'
-import { type Client, ConfigMap, createLogger, Lease, Secret } from '@seamark/kube'
+import { type Client, ConfigMap, createLogger, Event, Lease, Secret } from '@seamark/kube'
 import { DNSEndpoint, HTTPProxy, loadConfig, publishOptions, runApp, wildcardOptions } from '@seamark/operator'
 import {
   createLoadBalancer,
@@ -224,6 +224,11 @@ records:
         code: 0,
         text: [['NAMESPACE', 'NAME', 'HOLDER', 'AGE'], ...rows].map((row) => `${row.join('   ')}\n`).join(''),
       }
+    }
+    if (command === 'kubectl -n seamark get events --field-selector involvedObject.name=seamark') {
+      const { items } = await this.client.list(Event, { namespace: 'seamark' })
+      const about = items.filter(({ regarding }) => regarding?.name === 'seamark')
+      return { code: 0, text: about.map(({ type, reason, note }) => `${type}   ${reason}   ${note}\n`).join('') }
     }
     const annotation = /^kubectl -n seamark annotate (?:--overwrite )?configmap seamark ([^=\s]+)(?:=(\S+)|-)$/.exec(
       command,

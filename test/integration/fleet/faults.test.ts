@@ -205,7 +205,7 @@ describe('the fleet under faults', () => {
       }
       await expect
         .poll(async () => report('garbage'), POLL_OPTIONS)
-        .toMatch(/^(Unknown|False) ClusterUnreachable: .*JSON/)
+        .toMatch(/^(Unknown|False) ClusterUnreachable: .*no object of Kubernetes/)
       await expect.poll(async () => report('types'), POLL_OPTIONS).toMatch(/^(Unknown|False) ClusterUnreachable: ./)
       await expect
         .poll(async () => report('silent'), POLL_OPTIONS)
