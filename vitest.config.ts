@@ -1,6 +1,5 @@
 // The test tiers (ARCHITECTURE.md, "Tests") in three vitest projects; scripts/test.mjs runs them and sums them up.
 import { defineConfig } from 'vitest/config'
-import { findProgram } from './test/kit/index.ts'
 import { packageAliases } from './test/kit/bundled-packages.ts'
 import { LongestFirst } from './test/kit/longest-first.ts'
 
@@ -11,8 +10,8 @@ const conditions = ['source', 'node']
 /** The order of tests within each file; scripts/test.mjs sets and prints it. */
 const orderSeed = Number(process.env['SEAMARK_ORDER'] ?? 1)
 
-/** More than cores, because integration tests mostly wait; fewer where each of them starts servers that are not our own. */
-const WORKERS = findProgram('kube-apiserver') === undefined ? 6 : 4
+/** More than cores, because integration tests mostly wait. */
+const WORKERS = 4
 
 /** The files of each tier; scripts/test.mjs names those that it wants in SEAMARK_TIERS. */
 const TIERS: Record<string, string[]> = {
