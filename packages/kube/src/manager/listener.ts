@@ -59,6 +59,11 @@ export async function startListener({ listen, handler, tls }: ListenOptions): Pr
   // Errors of a single handshake or request are ignored; without a listener they would end the process.
   server.on('error', () => undefined)
   server.on('clientError', (_error, socket) => socket.destroy())
+  // Node gives a tunnel to nobody else.
+  server.on('connect', (_request, socket) => {
+    socket.on('error', () => undefined)
+    socket.end('HTTP/1.1 405 Method Not Allowed\r\nallow: GET, HEAD\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
+  })
   return {
     address: addressOf(server.address() as AddressInfo),
     secure(next) {
