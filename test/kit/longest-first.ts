@@ -6,18 +6,18 @@ import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** By what they took in a run with every program. */
+/** By what they took in a run with every program; of those that start many servers, few at the same time. */
 const LONG = [
-  'test/simulation/together/together.test.ts',
-  'test/integration/docs/on-call.test.ts',
   'test/integration/docs/pages.test.ts',
-  'test/integration/docs/start.test.ts',
+  'test/simulation/together/together.test.ts',
   'test/integration/publish/scenarios.test.ts',
   'test/integration/fleet/publishers.test.ts',
-  'test/integration/playground/playground.test.ts',
   'test/simulation/fleet/fleet.test.ts',
+  'test/integration/docs/start.test.ts',
   'test/simulation/fleet/crashes.test.ts',
+  'test/integration/docs/on-call.test.ts',
   'test/simulation/balance/balance.test.ts',
+  'test/integration/playground/playground.test.ts',
   'test/simulation/tenants/claims.test.ts',
   'test/integration/balance/contract.test.ts',
   'test/integration/publish/faults.test.ts',
