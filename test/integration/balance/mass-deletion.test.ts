@@ -92,7 +92,10 @@ dns: { listen: ["127.0.0.1:0"], zones: [example.test] }
   }
 })
 
-it('is held by balance where nothing else of the process holds it: all endpoints are gone', async () => {
+it.each([
+  ['no zone', ''],
+  ['other zones', 'dns: { listen: ["127.0.0.1:0"], zones: [other.test] }\n'],
+])('is held by balance in a process that serves %s: all endpoints are gone', async (_, dns) => {
   const folder = await mkdtemp(join(tmpdir(), 'seamark-mass-deletion-'))
   await using environment = await FleetEnvironment.start([])
   const { client } = environment.hub
@@ -111,7 +114,7 @@ allowLoopback: true
 logLevel: silent
 publish: { enabled: false }
 balance: { enabled: true, onAllUnhealthy: Remove }
-`,
+${dns}`,
   )
   const flags = ['--kubeconfig', kubeconfig, '--config', config, '--namespace', 'manager']
   const verb = await startVerb('run', [...flags, '--metrics-address=0', '--probes-address=0'])

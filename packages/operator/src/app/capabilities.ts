@@ -198,7 +198,9 @@ function setUpControl(
       findNameFault,
       namespace,
       hasFleet: fleet !== undefined,
-      ...(heldRecords === undefined && { removals: { heldObjects, massLimits } }),
+      ...((heldRecords === undefined || records?.leavesOtherZones === true) && {
+        removals: { heldObjects, massLimits },
+      }),
       hostSources: joinHostSources(hostSources),
       guard: { allowLoopback: options.allowLoopback ?? false, deny: options.denyAddresses ?? [] },
       ownZones: dns?.zones().map(({ zone }) => zone) ?? [],

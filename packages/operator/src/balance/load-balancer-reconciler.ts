@@ -9,6 +9,7 @@ import { keyOf } from '@seamark/kube/object'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import type { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import type { HealthMonitor } from '../health/monitor.ts'
+import { isWithin } from '../rrset/rrset.ts'
 import { claimNames } from './decide/claims.ts'
 import { hasLostRecords, isDeleted } from './deleted-balancer.ts'
 import { type BalanceDecision, type BalanceReport, decide } from './decide/decide.ts'
@@ -168,8 +169,12 @@ export class LoadBalancerReconciler {
   }
 
   /** Endpoints that fail their health checks are no mistake, and a name that another source has stays answered. */
-  #heldRemoval(object: Balancer, { records, reason }: BalanceDecision): HeldRemoval | undefined {
-    const { massRemoval } = this.#options
+  #heldRemoval(object: Balancer, read: ReadBalancer, decision: BalanceDecision): HeldRemoval | undefined {
+    const { massRemoval, ownZones = [] } = this.#options
+    const { records, reason } = decision
+    // Records holds the names that it writes itself.
+    const isOwn = 'settings' in read && ownZones.some((zone) => isWithin(read.settings.recordName, zone))
+    if (isOwn) return undefined
     if (records.kind === 'remove' && records.isChange && reason === 'NoEndpoints')
       return massRemoval?.ask(recordsObjectName(object))
     massRemoval?.withdraw(recordsObjectName(object))
@@ -180,7 +185,7 @@ export class LoadBalancerReconciler {
   async #act(object: Balancer, endpoints: Endpoints, read: ReadBalancer, decision: BalanceDecision, ctx: Context) {
     const { records, whenApplied, whenRejected } = decision
     const report = async (what: BalanceReport) => this.#reporter.report(object, endpoints, what, ctx)
-    const held = this.#heldRemoval(object, decision)
+    const held = this.#heldRemoval(object, read, decision)
     if (held !== undefined) {
       if (held.message !== undefined) await report(whenRejected(held.message, 'GuardTripped'))
       return held.afterMs
